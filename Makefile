@@ -1,0 +1,58 @@
+# make run    chat with the bot: installs what it needs, then starts (see README)
+# make setup  from a clone to the first answer in Telegram or Slack
+# make test   set up, then every check; make check: the same without set-up; make fix: format
+SHELL := /bin/bash
+PYTHON ?= python3
+DATA ?= data
+CONFIG ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run setup test check fix lint types layers tests bench lock playground clean
+
+run: $(VENV)/run.ok
+	@$(BIN)/galata run --data "$(DATA)" $(if $(CONFIG),--config "$(CONFIG)")
+
+setup: $(VENV)/run.ok
+	@$(BIN)/galata setup --data "$(DATA)" $(if $(CONFIG),--config "$(CONFIG)")
+
+$(VENV)/run.ok: requirements/run.txt pyproject.toml requirements/install.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" requirements/install.sh run
+
+$(VENV)/dev.ok: requirements/dev.txt requirements/local.txt pyproject.toml requirements/install.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" requirements/install.sh dev
+
+test: $(VENV)/dev.ok
+	@$(MAKE) --no-print-directory check
+
+check: lint types layers tests
+
+lint:
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: make fix"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+types:
+	@$(BIN)/mypy
+	@$(BIN)/basedpyright
+
+layers:
+	@$(BIN)/lint-imports --cache-dir .cache/import-linter
+
+tests:
+	@$(BIN)/pytest -n 2
+
+fix: $(VENV)/dev.ok
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+bench: $(VENV)/dev.ok
+	@$(BIN)/python -m bench
+
+playground: $(VENV)/dev.ok
+	@$(BIN)/python -m tests.servers.playground
+
+lock:
+	@requirements/lock.sh
+
+clean:
+	@rm -rf $(VENV) .cache

@@ -1,0 +1,1 @@
+"""Providers: one module for each API, and the classifier of their refusals."""

@@ -1,0 +1,206 @@
+"""The contract between chat platforms and the bridge.
+
+A channel parses updates into `InboundMessage`, hands them to `receive`, and acknowledges to the
+platform only when `receive` has returned (the message is stored then). If `receive` raises, the
+update is not acknowledged and comes again. Replies are Markdown; a channel renders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a conversation happens.
+
+    `channel` is the channel's name; `account` the bot's own id there (Slack: the team's id), so that
+    two bots never share anything; `thread` a forum topic or a Slack thread; `private` a chat of one
+    person with the bot.
+    """
+
+    channel: str
+    account: str
+    chat: str
+    thread: str | None = None
+    private: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote. `id` is the platform's stable id, the only thing that rights are checked against.
+
+    `name` is what they call themselves: untrusted text. `language` is a BCP 47 tag of their client.
+    """
+
+    id: str
+    name: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of a message, not yet fetched. `ref` is what `Channel.fetch` needs.
+
+    `media_type` is what the platform claims; `size_bytes` None where it does not say.
+    """
+
+    kind: Literal["image", "document"]
+    ref: str
+    name: str
+    media_type: str
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that may be executed: `name` in lower case without a slash, `args` as typed.
+
+    Forwards, quotes, edits, automatic channel posts and messages via inline bots never carry one.
+    """
+
+    name: str
+    args: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A button was pressed. `id` is what `Channel.answer_press` needs; `message_id` is the message
+    that carries the button; `action` and `value` are what the button was made with."""
+
+    id: str
+    action: str
+    value: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """Something that a person sent to the bot, or did.
+
+    `event` is the id that stays the same when the platform delivers it again: the message's id
+    (`m:17`), or that of the press (`p:…`); unique with channel, account and chat. `addressed` is
+    false for group text that is not meant for the bot. `quote` is the text that it replies to or
+    quotes: untrusted. `unreadable` names a kind that cannot be read yet (`voice`, `sticker`).
+    `joined_deaf`: the bot was added to a group in which it cannot see mentions.
+    `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
+    that the client has cut), else 0.
+    """
+
+    address: Address
+    event: str
+    message_id: str
+    sender: Sender
+    sent_at: datetime
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    addressed: bool = True
+    command: Command | None = None
+    press: Press | None = None
+    quote: str | None = None
+    unreadable: str | None = None
+    joined_deaf: bool = False
+    more_expected_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundDocument:
+    """A small text document (up to 1 MB) that goes with a reply."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundReply:
+    """A reply: Markdown in, and documents. `silent`: no sound where the platform can."""
+
+    markdown: str
+    documents: tuple[OutboundDocument, ...] = ()
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopControl:
+    """A Stop button under a preview: `label` is its text, `request_id` the value of its press
+    (action `stop`)."""
+
+    label: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the bridge may count on: `reactions` mark a waiting message, `buttons` are Stop buttons,
+    `commands_in_threads` is false where the platform refuses slash commands in threads."""
+
+    reactions: bool
+    buttons: bool
+    commands_in_threads: bool
+
+
+class ReplySink(Protocol):
+    """One reply in the making. Exactly one of `finish` and `discard` ends it."""
+
+    def show(self, more: str) -> None:
+        """Append text to the preview. Never blocks and never raises; frames may be skipped."""
+        ...
+
+    async def finish(self, reply: OutboundReply) -> None:
+        """The whole reply, in place of the preview; the Stop control is gone. Returns when it is
+        delivered. Raises `DeliveryError`, `ChannelUnavailable`."""
+        ...
+
+    async def discard(self) -> None:
+        """No reply comes: the preview is removed, if there is one. Never raises."""
+        ...
+
+
+Receive = Callable[[InboundMessage], Awaitable[None]]
+
+
+class Channel(Protocol):
+    """A chat platform with one bot account."""
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration: `telegram`, `slack`, `console`."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Fixed for the life of the channel."""
+        ...
+
+    async def listen(self, receive: Receive) -> None:
+        """Connect and receive until cancelled or, for a channel with an end (the console), until
+        its input ends. Raises `ChannelUnavailable` (the supervisor calls `listen` again) or
+        `ChannelFailed`. May be called again after it raised."""
+        ...
+
+    def open_reply(
+        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+    ) -> ReplySink:
+        """Start a reply to the message `reply_to`: shows "typing" and then the preview."""
+        ...
+
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+        """Set or clear the reaction of a message that has to wait. False when the platform does not
+        allow it here. Never raises."""
+        ...
+
+    async def answer_press(self, message: InboundMessage, text: str) -> None:
+        """Answer a press: a short notice for the person who pressed. Never raises."""
+        ...
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """The file's bytes. Raises `ChannelUnavailable`, or `ReplyRefused` when the platform does
+        not hand it out (too large, gone, a scope is missing): the text says what to do."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        ...

@@ -1,0 +1,46 @@
+"""What can go wrong on a chat platform, typed by the reaction wanted.
+
+ChannelError
+ ├── ChannelUnavailable   the platform cannot be reached or is busy: try again, `retry_after_s` if told
+ ├── ChannelFailed        trying again is useless (token refused, misconfigured): give up and say why
+ └── DeliveryError        one reply could not be delivered
+      ├── Unreachable     blocked, kicked, chat gone: no retries until the next message from there
+      ├── ReplyRefused    the platform refused it also as plain text
+      └── Uncertain       it may have arrived: never sent again blindly
+
+Texts name the configuration key at fault and never hold a token.
+"""
+
+from __future__ import annotations
+
+
+class ChannelError(Exception):
+    """The root of this tree."""
+
+
+class ChannelUnavailable(ChannelError):
+    """Try again. `retry_after_s` is the wait in seconds that the platform asked for, or None."""
+
+    def __init__(self, reason: str, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
+
+
+class ChannelFailed(ChannelError):
+    """Give up; the text is one line for the operator that names the configuration key."""
+
+
+class DeliveryError(ChannelError):
+    """A reply could not be delivered."""
+
+
+class Unreachable(DeliveryError):
+    """The bot was blocked or removed, or the chat is gone."""
+
+
+class ReplyRefused(DeliveryError):
+    """The platform refused the reply, also as plain text."""
+
+
+class Uncertain(DeliveryError):
+    """The connection ended after the request was sent: the reply may have arrived."""

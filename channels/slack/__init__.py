@@ -1,0 +1,1 @@
+"""Slack, on slack-bolt: Socket Mode, direct messages, mentions, threads."""
