@@ -27,7 +27,7 @@ class CancelToken:
         return self._event.is_set()
 
     def bind(self, task: asyncio.Task[Any]) -> None:
-        """Tie the token to the task that `cancel` interrupts; at once if it is cancelled already."""
+        """Tie the token to the task that `cancel` interrupts; at once if cancelled already."""
         self._task = task
         if self.cancelled:
             task.cancel()

@@ -1,7 +1,7 @@
 """What can go wrong in the agent core.
 
 AgentError
- ├── ProviderError       a model call failed; `refusal` says how, `usage` what was counted until then
+ ├── ProviderError       a model call failed; `refusal` says how
  ├── LimitReached        a cap was met before a model call; `limit` names it
  └── ToolError           a tool failed in a way that the model should read
 

@@ -11,7 +11,7 @@ import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 JsonObject = dict[str, JsonValue]
@@ -169,7 +169,7 @@ def _encode_block(block: Block) -> JsonObject:
             }
 
 
-def _decode_block(block: Mapping[str, object]) -> Block:
+def _decode_block(block: Mapping[str, Any]) -> Block:
     match block:
         case {"type": "text", "text": str(text)}:
             return TextBlock(text)
@@ -183,16 +183,18 @@ def _decode_block(block: Mapping[str, object]) -> Block:
                 signature if isinstance(signature, str) else None,
                 redacted if isinstance(redacted, str) else None,
             )
-        case {"type": "tool_use", "id": str(id_), "name": str(name), "arguments": dict(arguments)}:
+        case {"type": "tool_use", "id": str(id_), "name": str(name)}:
             raw = block.get("raw")
+            arguments: JsonObject = dict(block["arguments"])
             return ToolUseBlock(id_, name, arguments, raw if isinstance(raw, str) else None)
-        case {"type": "tool_result", "tool_use_id": str(id_), "content": list(content)}:
-            return ToolResultBlock(id_, _decode_content(content), block.get("is_error") is True)
+        case {"type": "tool_result", "tool_use_id": str(id_)}:
+            content = _decode_content(block["content"])
+            return ToolResultBlock(id_, content, block.get("is_error") is True)
         case _:
             raise MessageFormatError(f"unknown block {block.get('type')!r}")
 
 
-def _decode_content(content: Iterable[Mapping[str, object]]) -> tuple[TextBlock | ImageBlock, ...]:
+def _decode_content(content: Iterable[Mapping[str, Any]]) -> tuple[TextBlock | ImageBlock, ...]:
     parts: list[TextBlock | ImageBlock] = []
     for item in content:
         part = _decode_block(item)

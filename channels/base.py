@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 class Address:
     """Where a conversation happens.
 
-    `channel` is the channel's name; `account` the bot's own id there (Slack: the team's id), so that
-    two bots never share anything; `thread` a forum topic or a Slack thread; `private` a chat of one
-    person with the bot.
+    `channel` is the channel's name; `account` the bot's own id there (Slack: the team's id), so
+    that two bots never share anything; `thread` a forum topic or a Slack thread; `private` a chat
+    of one person with the bot.
     """
 
     channel: str

@@ -1,10 +1,10 @@
 """What can go wrong on a chat platform, typed by the reaction wanted.
 
 ChannelError
- ├── ChannelUnavailable   the platform cannot be reached or is busy: try again, `retry_after_s` if told
- ├── ChannelFailed        trying again is useless (token refused, misconfigured): give up and say why
+ ├── ChannelUnavailable   the platform cannot be reached or is busy: try again
+ ├── ChannelFailed        trying again is useless (a token is refused): give up and say why
  └── DeliveryError        one reply could not be delivered
-      ├── Unreachable     blocked, kicked, chat gone: no retries until the next message from there
+      ├── Unreachable     blocked, kicked, chat gone: no retries until its next message
       ├── ReplyRefused    the platform refused it also as plain text
       └── Uncertain       it may have arrived: never sent again blindly
 
