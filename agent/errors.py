@@ -67,7 +67,7 @@ class LimitReached(AgentError):
     the chat is shown.
     """
 
-    def __init__(self, limit: str, **values: str) -> None:
+    def __init__(self, limit: str, /, **values: str) -> None:
         super().__init__(f"limit reached: {limit}")
         self.limit = limit
         self.values = values

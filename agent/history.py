@@ -1,13 +1,13 @@
 """Line 2: a history that every provider takes, made before every send.
 
-`violations` is the oracle: what is wrong with a list of messages, one finding a line. `repair` makes
-it legal; it is pure, deterministic, idempotent and linear, and gives the same object back when
-nothing is wrong. The two share no code, so that each judges the other.
+`violations` is the oracle: what is wrong with a list of messages, one finding a line. `repair`
+makes it legal; it is pure, deterministic, idempotent and linear, and gives the same object back
+when nothing is wrong. The two share no code, so that each judges the other.
 
-Legal means: the first message begins a turn; roles alternate; no empty message and no blank text; each
-`tool_use` has a unique id and its one result in the directly following user message, where results
-come first and in the order of the calls; no result stands anywhere else; the last message is the
-user's. Thinking never stands alone. Each provider's own rules are its renderer's.
+Legal means: the first message begins a turn; roles alternate; no empty message and no blank text;
+each `tool_use` has a unique id and its one result in the directly following user message, where
+results come first and in the order of the calls; no result stands anywhere else; the last message
+is the user's. Thinking never stands alone. Each provider's own rules are its renderer's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from agent.messages import (
     Block,
     ImageBlock,
     Message,
+    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -127,24 +128,24 @@ def repair(messages: Sequence[Message]) -> Sequence[Message]:
 
 def _clean(message: Message) -> Message:
     """Without the blocks that may not stand in a message of this role, and without blank text."""
-    kept: list[Block] = []
-    for block in message.blocks:
-        match block:
-            case TextBlock():
-                if block.text.strip():
-                    kept.append(block)
-            case ToolResultBlock():
-                if message.role == "user":
-                    kept.append(_with_content(block))
-            case ImageBlock():
-                if message.role == "user":
-                    kept.append(block)
-            case ThinkingBlock() | ToolUseBlock():
-                if message.role == "assistant":
-                    kept.append(block)
+    kept: list[Block] = [
+        _with_content(block) if isinstance(block, ToolResultBlock) else block
+        for block in message.blocks
+        if _belongs(block, message.role)
+    ]
     if all(isinstance(block, ThinkingBlock) for block in kept):
         kept = []
     return message if tuple(kept) == message.blocks else Message(message.role, tuple(kept))
+
+
+def _belongs(block: Block, role: Role) -> bool:
+    match block:
+        case TextBlock():
+            return bool(block.text.strip())
+        case ToolResultBlock() | ImageBlock():
+            return role == "user"
+        case ThinkingBlock() | ToolUseBlock():
+            return role == "assistant"
 
 
 def _with_content(result: ToolResultBlock) -> ToolResultBlock:
