@@ -7,7 +7,7 @@ that the caller flushes it to memory; the stored history is never touched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -66,12 +66,12 @@ class TurnWindow:
         newest = tuple(_shorten(message) for message in cut[-1]) if cut else ()
         if len(cut) <= 1 and newest == tuple(working):
             return None
-        dropped = tuple(message for turn in cut[:-1] for message in turn)
+        dropped = _unmarked(message for turn in cut[:-1] for message in turn)
         return Window(newest, dropped)
 
 
 def _keep(cut: list[tuple[Message, ...]], count: int) -> Window:
-    dropped = tuple(message for turn in cut[:-count] for message in turn)
+    dropped = _unmarked(message for turn in cut[:-count] for message in turn)
     return Window(_marked(tuple(m for turn in cut[-count:] for m in turn)), dropped)
 
 
@@ -84,6 +84,17 @@ def _marked(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     results = [block for block in first.blocks if isinstance(block, ToolResultBlock)]
     others = [block for block in first.blocks if not isinstance(block, ToolResultBlock)]
     return (Message(first.role, (*results, note, *others)), *rest)
+
+
+def _unmarked(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """What was said, without our marker: this goes to memory."""
+    note = TextBlock(MARKER)
+    return tuple(
+        replace(message, blocks=tuple(block for block in message.blocks if block != note))
+        if note in message.blocks
+        else message
+        for message in messages
+    )
 
 
 def _shorten(message: Message) -> Message:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import violations
 from agent.messages import Message, TextBlock, ToolUseBlock, assistant_text
-from agent.provider import Completed, ModelRequest, StreamEvent, TextDelta, Usage
+from agent.provider import Completed, ModelRequest, StopReason, StreamEvent, TextDelta, Usage
 
 Step = Message | str | ProviderError | Callable[[ModelRequest], Message]
 
@@ -63,7 +63,7 @@ class ScriptedProvider:
             if self._stall is not None:
                 await self._stall.wait()
             yield TextDelta(text[len(text) // 2 :])
-        stop = "tool_use" if message.tool_uses else "end"
+        stop: StopReason = "tool_use" if message.tool_uses else "end"
         yield Completed(message, stop, Usage(input_tokens=10, output_tokens=5))
 
     async def warm(self) -> None:
