@@ -1,32 +1,25 @@
-"""A chat as its members see it, and what they do in it."""
+"""A chat's state: messages, members, topics, and what of it the bot is told."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tests.servers.telegram_people import (
-    ANONYMOUS_ADMIN,
-    CHANNEL_BOT,
-    GENERAL_TOPIC,
-    TELEGRAM,
-    Message,
-    Press,
-    User,
-)
-from tests.servers.telegram_text import MAX_TEXT, Json, as_typed, found, split_units, units
+from tests.servers.telegram_people import GENERAL_TOPIC, Message, User
+from tests.servers.telegram_text import Json
 
 if TYPE_CHECKING:
     from tests.servers.telegram_world import World
 
+# A group message with none of these and no text is a service message.
+_CONTENT = frozenset(
+    ("text", "photo", "document", "voice", "video", "audio", "sticker", "animation", "location")
+)
 
-class Chat:
-    """Private chat, basic group, supergroup (forum or not) or channel.
 
-    Members' acts are plain methods: each changes the chat, queues what the real server would send
-    to the bot, and wakes everyone who waits.
-    """
+class ChatState:
+    """What a chat is and shows; `Chat` adds what its members do."""
 
     def __init__(
         self,
@@ -40,21 +33,29 @@ class Chat:
     ) -> None:
         self.world = world
         self.kind = kind
+        """private, group, supergroup or channel"""
         self.id = chat_id
         self.title = title
         self.forum = forum
         self.members: dict[int, User] = {user.id: user for user in members}
         self.admins: dict[int, str] = {}
-        self.topics: dict[int, str] = {}
+        """user id -> administrator or creator"""
+        self.topics: dict[int, Message] = {}
+        """thread id -> the service message that opened the topic"""
         self.closed_topics: set[int] = set()
-        self.linked: Chat | None = None
+        self.linked: ChatState | None = None
+        """channel <-> its discussion group"""
         self.migrated_to: int | None = None
         self.bot_status = "member"
-        self.started = kind == "private"
-        self.muted = False
+        """member, administrator, restricted, left or kicked (in a private chat: blocked)"""
+        self.started = True
+        """whether the person of a private chat has written to the bot"""
         self.actions: list[tuple[float, str, int | None]] = []
+        """chat actions of the bot: (time.monotonic(), action, thread)"""
         self.drafts: list[Json] = []
+        """drafts of the bot as sent: draft_id, text, entities, message_thread_id, at"""
         self.all_messages: dict[int, Message] = {}
+        """by id, deleted ones included"""
         self._last_id = 0
 
     # ---- what is seen -------------------------------------------------------------------------
@@ -71,7 +72,7 @@ class Chat:
 
     @property
     def texts(self) -> list[str]:
-        """Texts of the bot's visible messages."""
+        """Texts of the bot's visible messages, oldest first."""
         return [message.text for message in self.bot_messages]
 
     @property
@@ -79,132 +80,45 @@ class Chat:
         """The bot's newest visible message."""
         return self.bot_messages[-1] if self.bot_messages else None
 
+    async def wait_for_message(
+        self, fits: Callable[[Message], bool] = lambda message: True, timeout: float = 5.0
+    ) -> Message:
+        """The bot's newest visible message for which `fits` is true."""
+
+        def look() -> Message | None:
+            return next((m for m in reversed(self.bot_messages) if fits(m)), None)
+
+        message = await self.world.wait_for(look, timeout)
+        assert message is not None
+        return message
+
     async def wait_for_text(
         self, text: str | Callable[[str], bool], timeout: float = 5.0
     ) -> Message:
         """The bot's newest visible message that contains `text` (or for which it is true)."""
-        matches = (lambda seen: text in seen) if isinstance(text, str) else text
-
-        def look() -> Message | None:
-            return next((m for m in reversed(self.bot_messages) if matches(m.text)), None)
-
-        message = await self.world.wait_for(look, timeout)
-        assert message is not None
-        return message
+        if isinstance(text, str):
+            return await self.wait_for_message(lambda m: text in m.text, timeout)
+        return await self.wait_for_message(lambda m: text(m.text), timeout)
 
     async def wait_for_button(self, label: str, timeout: float = 5.0) -> Message:
         """The bot's newest visible message with a button of this label."""
+        return await self.wait_for_message(lambda m: label in m.buttons, timeout)
 
-        def look() -> Message | None:
-            return next((m for m in reversed(self.bot_messages) if label in m.buttons), None)
+    async def wait_for_count(self, count: int, timeout: float = 5.0) -> list[Message]:
+        """The bot's visible messages as soon as there are at least `count`."""
+        await self.world.wait_for(lambda: len(self.bot_messages) >= count, timeout)
+        return self.bot_messages
 
-        message = await self.world.wait_for(look, timeout)
-        assert message is not None
-        return message
-
-    # ---- what members do ----------------------------------------------------------------------
-
-    def send(
-        self,
-        text: str,
-        *,
-        sender: User | None = None,
-        reply_to: Message | int | None = None,
-        quote: str | None = None,
-        topic: int | None = None,
-        entities: Sequence[Json] | None = None,
-        **extra: Any,
-    ) -> Message:
-        """A member sends text; `code`, **bold** and fences become entities unless they are given.
-
-        `extra` are further fields of the Message (`via_bot`, `forward_origin`, …). Raises
-        `ValueError` for more than 4096 units: a client cuts such a text, see `paste`.
-        """
-        if entities is None:
-            text, entities = as_typed(text)
-        if not 0 < units(text) <= MAX_TEXT:
-            raise ValueError(f"a client does not send {units(text)} units as one message")
-        content: Json = {"text": text} | ({"entities": list(entities)} if entities else {})
-        return self.send_any(
-            content, sender=sender, reply_to=reply_to, quote=quote, topic=topic, **extra
-        )
-
-    def paste(self, text: str, *, sender: User | None = None, **extra: Any) -> list[Message]:
-        """A long text, cut by the client into messages of 4096 units."""
-        return [
-            self.send(part, sender=sender, entities=found(part), **extra)
-            for part in split_units(text)
-        ]
-
-    def send_any(
-        self,
-        content: Json,
-        *,
-        sender: User | None = None,
-        reply_to: Message | int | None = None,
-        quote: str | None = None,
-        topic: int | None = None,
-        **extra: Any,
-    ) -> Message:
-        """A member's message of any content, delivered to the bot if it may see it."""
-        message = self._member_message(content, sender, reply_to, quote, topic, extra)
-        self.deliver("channel_post" if self.kind == "channel" else "message", message)
-        if self.kind == "channel" and self.linked is not None:
-            self.linked._forward_automatically(message)
-        return message
-
-    def _member_message(
-        self,
-        content: Json,
-        sender: User | None,
-        reply_to: Message | int | None,
-        quote: str | None,
-        topic: int | None,
-        extra: Json,
-    ) -> Message:
-        fields = dict(content) | {k: v for k, v in extra.items() if v is not None}
-        replied = self.find(reply_to) if isinstance(reply_to, int) else reply_to
-        if quote is not None and replied is not None:
-            position = units(replied.text[: replied.text.index(quote)])
-            fields["quote"] = {"text": quote, "position": position, "is_manual": True}
-        author = None if self.kind == "channel" else sender or self.someone()
-        return self.add(fields, author, replied, topic)
-
-    def someone(self) -> User:
-        """The first member who is a person."""
-        return next(user for user in self.members.values() if not user.is_bot)
-
-    def edit(self, message: Message, text: str, *, entities: Sequence[Json] | None = None) -> None:
-        """The author edits a message."""
-        if entities is None:
-            text, entities = as_typed(text)
-        names = (
-            ("caption", "caption_entities")
-            if "caption" in message.data
-            else (
-                "text",
-                "entities",
-            )
-        )
-        message.change(**{names[0]: text, names[1]: list(entities) or None})
-        kind = "edited_channel_post" if self.kind == "channel" else "edited_message"
-        self.deliver(kind, message)
-
-    def press(self, message: Message, label: str, *, user: User | None = None) -> Press:
-        """A member presses the button with this label; `Press.answer` shows what came back."""
-        button = next(b for b in message.keyboard if b["text"] == label)
-        return self.press_data(message, button["callback_data"], user=user)
-
-    def press_data(self, message: Message, data: str, *, user: User | None = None) -> Press:
-        """A press with any callback data, for buttons that are gone or were never there."""
-        return self.world.press(message, user or self.someone(), data)
-
-    # ---- the inner side: used by the methods of the bot ----------------------------------------
+    # ---- for acts and methods -----------------------------------------------------------------
 
     def find(self, message_id: int) -> Message | None:
         """A visible message by id."""
         message = self.all_messages.get(message_id)
         return None if message is None or message.deleted else message
+
+    def someone(self) -> User:
+        """The first member who is a person."""
+        return next(user for user in self.members.values() if not user.is_bot)
 
     def json(self) -> Json:
         """The Bot API's Chat as it stands in messages."""
@@ -220,18 +134,11 @@ class Chat:
                 data["is_forum"] = True
         return data
 
-    def next_id(self) -> int:
-        """Supergroups and channels count by themselves, the others share the account's count."""
-        if self.kind in ("private", "group"):
-            return self.world.next_account_message_id()
-        self._last_id += 1
-        return self._last_id
-
     def add(
         self, fields: Json, author: User | None, replied: Message | None, topic: int | None
     ) -> Message:
-        """Puts a message into the chat."""
-        data: Json = {"message_id": self.next_id(), "date": int(time.time()), "chat": self.json()}
+        """Puts a message into the chat. `fields` win over what is worked out here."""
+        data: Json = {"message_id": self._next_id(), "date": int(time.time()), "chat": self.json()}
         if author is not None:
             data["from"] = author.json()
         data |= self._thread_fields(replied, topic)
@@ -242,72 +149,76 @@ class Chat:
         self.world.changed()
         return message
 
+    def _next_id(self) -> int:
+        """Supergroups and channels count by themselves, the others share the account's count."""
+        if self.kind in ("private", "group"):
+            return self.world.next_account_message_id()
+        self._last_id += 1
+        return self._last_id
+
     def _thread_fields(self, replied: Message | None, topic: int | None) -> Json:
-        """Topics mark their messages; a reply elsewhere only carries its thread's root."""
+        """Messages of a topic are marked, and answer the message that opened it.
+
+        A reply elsewhere in a supergroup, General included, carries its thread's root as
+        `message_thread_id` without `is_topic_message`: an id that cannot be sent to.
+        """
         if topic is None and replied is not None and replied.data.get("is_topic_message"):
             topic = replied.thread
         if topic is not None and topic != GENERAL_TOPIC:
-            return {"message_thread_id": topic, "is_topic_message": True}
+            fields: Json = {"message_thread_id": topic, "is_topic_message": True}
+            if topic in self.topics:
+                fields["reply_to_message"] = self.topics[topic].as_replied()
+            return fields
         if replied is not None and self.kind == "supergroup":
             return {"message_thread_id": replied.thread or replied.id}
         return {}
 
     def deliver(self, kind: str, message: Message) -> None:
         """Queues the update if the bot is there and privacy mode lets it through."""
-        if self.bot_status in ("left", "kicked") or not self._bot_sees(message):
-            return
-        self.world.updates.push(kind, message.json())
+        if self.bot_status not in ("left", "kicked") and self._bot_sees(message):
+            self.world.updates.push(kind, message.json())
 
     def _bot_sees(self, message: Message) -> bool:
         """core.telegram.org/bots/features#privacy-mode."""
-        if self.kind not in ("group", "supergroup") or not self.world.privacy_mode:
-            return True
-        if self.bot_status == "administrator":
+        in_group = self.kind in ("group", "supergroup")
+        if not in_group or not self.world.privacy_mode or self.bot_status == "administrator":
             return True
         data = message.data
-        if not message.text and not any(k in data for k in _MEDIA):
-            return True  # service messages
-        replied = data.get("reply_to_message", {})
-        if replied.get("from", {}).get("id") == self.world.bot.id:
-            return True
+        if not _CONTENT & data.keys():
+            return True  # a service message
         if data.get("via_bot", {}).get("id") == self.world.bot.id:
             return True
+        replied = data.get("reply_to_message", {})
+        if message.reply_to and replied.get("from", {}).get("id") == self.world.bot.id:
+            return True
         return any(
-            self._is_for_bot(covered)
-            for kind, covered in message.formatted
-            if kind == "bot_command"
+            kind == "bot_command" and self._is_for_bot(text) for kind, text in message.formatted
         )
 
     def _is_for_bot(self, command: str) -> bool:
         _, at, name = command.partition("@")
         return not at or name.lower() == (self.world.bot.username or "").lower()
 
-    def _forward_automatically(self, post: Message) -> Message:
-        """The copy of a channel's post that appears in its discussion group."""
-        origin = {
-            "type": "channel",
-            "date": post.data["date"],
-            "chat": post.chat.json(),
-            "message_id": post.id,
-        }
+    def service(self, author: User, **fields: Any) -> Message:
+        """A service message, delivered."""
+        message = self.add(fields, author, None, None)
+        self.deliver("message", message)
+        return message
+
+    def receive_forward(self, post: Message, author: User) -> Message:
+        """The copy of a linked channel's post in this discussion group."""
         skipped = ("message_id", "date", "chat", "from", "reply_to_message", "sender_chat")
         fields = {k: v for k, v in post.data.items() if k not in skipped}
         fields |= {
             "sender_chat": post.chat.json(),
             "is_automatic_forward": True,
-            "forward_origin": origin,
+            "forward_origin": {
+                "type": "channel",
+                "date": post.data["date"],
+                "chat": post.chat.json(),
+                "message_id": post.id,
+            },
         }
-        message = self.add(fields, TELEGRAM, None, None)
+        message = self.add(fields, author, None, None)
         self.deliver("message", message)
         return message
-
-    def send_anonymously(self, text: str, **extra: Any) -> Message:
-        """An anonymous admin writes: the author is the group itself."""
-        return self.send(text, sender=ANONYMOUS_ADMIN, sender_chat=self.json(), **extra)
-
-    def send_as_channel(self, text: str, channel: Chat, **extra: Any) -> Message:
-        """A member writes in the name of a channel."""
-        return self.send(text, sender=CHANNEL_BOT, sender_chat=channel.json(), **extra)
-
-
-_MEDIA = ("photo", "document", "voice", "video", "audio", "sticker", "animation", "location")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.servers.telegram_text import Json, piece
 
 if TYPE_CHECKING:
-    from tests.servers.telegram_chat import Chat
+    from tests.servers.telegram_chat import ChatState
 
 # Telegram's fixed service accounts.
 ANONYMOUS_ADMIN_ID = 1087968824  # @GroupAnonymousBot
@@ -48,7 +48,7 @@ TELEGRAM = User(TELEGRAM_ID, "Telegram")
 class Message:
     """A message of a chat as it looks now. `data` is the Bot API's Message."""
 
-    chat: Chat
+    chat: ChatState
     data: Json
     sent_at: float = field(default_factory=time.monotonic)
     edits: list[Json] = field(default_factory=list)
@@ -56,8 +56,10 @@ class Message:
     deleted: bool = False
     reactions: list[str] = field(default_factory=list)
     """Emoji that the bot has set now."""
+    member_reactions: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Emoji by the id of the member who set them."""
     editable: bool = True
-    reply_parameters: Json = field(default_factory=dict)
+    """False: the bot can no longer edit it."""
 
     @property
     def id(self) -> int:
@@ -72,7 +74,7 @@ class Message:
     @property
     def entities(self) -> list[Json]:
         """Entities of the text or caption."""
-        return list(self.data.get("entities", self.data.get("caption_entities", [])))
+        return list(self.data.get("entities") or self.data.get("caption_entities") or [])
 
     @property
     def formatted(self) -> list[tuple[str, str]]:
@@ -102,9 +104,11 @@ class Message:
 
     @property
     def reply_to(self) -> int | None:
-        """Id of the message that this one answers."""
+        """Id of the message that this one answers; the one that opened a topic is none."""
         replied = self.data.get("reply_to_message")
-        return None if replied is None else int(replied["message_id"])
+        if replied is None or "forum_topic_created" in replied:
+            return None
+        return int(replied["message_id"])
 
     @property
     def thread(self) -> int | None:
@@ -114,11 +118,11 @@ class Message:
     @property
     def history(self) -> list[str]:
         """Every text that this message has shown, oldest first, the present one last."""
-        versions = [*self.edits, self.data]
-        return [str(v.get("text", v.get("caption", ""))) for v in versions]
+        texts = [str(v.get("text", v.get("caption", ""))) for v in [*self.edits, self.data]]
+        return [text for i, text in enumerate(texts) if i == 0 or text != texts[i - 1]]
 
     def json(self) -> Json:
-        """The Bot API's Message with the message it replies to, that one without its own."""
+        """The Bot API's Message."""
         return dict(self.data)
 
     def as_replied(self) -> Json:
@@ -128,11 +132,14 @@ class Message:
     def change(self, **fields: Any) -> None:
         """Puts an edited version in place; None removes a field."""
         self.edits.append(self.data)
-        merged = self.data | {"edit_date": int(time.time())} | fields
+        merged = self.data | fields
+        if fields.keys() != {"reply_markup"}:  # a change of buttons alone is not shown as an edit
+            merged["edit_date"] = int(time.time())
         self.data = {k: v for k, v in merged.items() if v is not None}
         self.chat.world.changed()
 
     def __repr__(self) -> str:
+        """For failed waits."""
         who = "bot" if self.by_bot else self.sender_id
         return f"<{self.id} {who}: {self.text[:200]!r} {self.buttons or ''}>"
 
@@ -148,6 +155,7 @@ class Press:
     answer: Json | None = None
     answered_at: float | None = None
     expired: bool = False
+    """True: too late to answer."""
 
     @property
     def answered(self) -> bool:

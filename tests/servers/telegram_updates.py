@@ -13,6 +13,10 @@ T = TypeVar("T")
 
 # Not sent unless asked for: core.telegram.org/bots/api#getupdates, allowed_updates.
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+CONFLICT = (
+    "Conflict: terminated by other getUpdates request; "
+    "make sure that only one bot instance is running"
+)
 
 
 class ApiError(Exception):
@@ -133,13 +137,7 @@ class UpdateQueue:
 
         A poll ends one that still waits: the older raises `ApiError` 409.
         """
-        self.interrupt(
-            ApiError(
-                409,
-                "Conflict: terminated by other getUpdates request; "
-                "make sure that only one bot instance is running",
-            )
-        )
+        self.interrupt(ApiError(409, CONFLICT))
         if offset:
             self.confirm(offset)
         if not self._pending and timeout > 0:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from tests.servers.telegram_chat import Chat
+from tests.servers.telegram_acts import Chat
+from tests.servers.telegram_media import FileStore
 from tests.servers.telegram_people import Message, Press, User
 from tests.servers.telegram_text import Json
 from tests.servers.telegram_updates import ApiError, Changes, UpdateQueue
@@ -30,10 +31,13 @@ class World:
         self.chats: dict[int, Chat] = {}
         self.presses: dict[str, Press] = {}
         self.commands: dict[str, list[Json]] = {}
-        self.webhook_url = ""
+        self.webhook: Json = {"url": ""}
+        self.files = FileStore()
+        self.logged_out = False
         self._ids = itertools.count(101)
         self._press_ids = itertools.count(4_000_000_001)
         self._message_ids = itertools.count(1)
+        self._album_ids = itertools.count(13_000_000_000_000_001)
 
     # ---- waking -------------------------------------------------------------------------------
 
@@ -86,18 +90,23 @@ class World:
         forum: bool = False,
         basic: bool = False,
         id: int | None = None,
+        bot_status: str = "member",
     ) -> Chat:
-        """A supergroup, or a basic group, in which the bot is a member."""
+        """A supergroup, or a basic group. The bot is in it unless `bot_status` is "left"."""
         number = next(self._ids)
         kind = "group" if basic else "supergroup"
         chat_id = id or (-number if basic else -1_000_000_000_000 - number)
-        return self._add(Chat(self, kind, chat_id, title=title, members=members, forum=forum))
+        chat = self._add(Chat(self, kind, chat_id, title=title, members=members, forum=forum))
+        chat.bot_status = bot_status
+        return chat
 
     def channel(self, title: str, *, discussion: Chat | None = None) -> Chat:
         """A channel with the bot as administrator; its posts are forwarded to `discussion`."""
         chat = self._add(Chat(self, "channel", -1_000_000_000_000 - next(self._ids), title=title))
         chat.bot_status = "administrator"
         chat.linked = discussion
+        if discussion is not None:
+            discussion.linked = chat
         return chat
 
     def _add(self, chat: Chat) -> Chat:
@@ -108,6 +117,10 @@ class World:
         """Private chats and basic groups share one count."""
         return next(self._message_ids)
 
+    def next_album_id(self) -> int:
+        """A new `media_group_id`."""
+        return next(self._album_ids)
+
     # ---- presses ------------------------------------------------------------------------------
 
     def press(self, message: Message, user: User, data: str) -> Press:
@@ -117,7 +130,7 @@ class World:
         query = {
             "id": press.id,
             "from": user.json(),
-            "message": message.json(),
+            "message": _inaccessible(message) if message.deleted else message.json(),
             "chat_instance": str(message.chat.id),
             "data": data,
         }
@@ -156,9 +169,9 @@ class World:
             if chat.bot_status == "kicked":
                 raise ApiError(403, "Forbidden: bot was blocked by the user")
         elif chat.bot_status == "kicked":
-            raise ApiError(403, f"Forbidden: bot was kicked from the {_kind(chat)} chat")
+            raise ApiError(403, f"Forbidden: bot was kicked from the {chat.kind} chat")
         elif chat.bot_status == "left":
-            raise ApiError(403, f"Forbidden: bot is not a member of the {_kind(chat)} chat")
+            raise ApiError(403, f"Forbidden: bot is not a member of the {chat.kind} chat")
         return chat
 
     def _by_id(self, chat_id: Any) -> Chat | None:
@@ -170,5 +183,6 @@ class World:
             return None
 
 
-def _kind(chat: Chat) -> str:
-    return chat.kind
+def _inaccessible(message: Message) -> Json:
+    """A message that the bot can no longer reach: date is 0."""
+    return {"chat": message.chat.json(), "message_id": message.id, "date": 0}
