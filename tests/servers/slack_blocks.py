@@ -1,0 +1,277 @@
+"""Block Kit: the limits of the reference pages, and blocks as a person reads them.
+
+Limits from docs.slack.dev/reference/block-kit: 50 blocks in a message (100 in a view), 25 elements
+of actions, 10 of context, 3,000 characters of a section, 10 fields of 2,000, 150 of a header, 75
+of a button, 2,000 of its value, 255 of an id, 12,000 of all markdown blocks together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from slack_sdk.errors import SlackObjectFormationError
+from slack_sdk.models.blocks import Block
+
+from tests.servers.slack_state import Button, Json, SlackError
+
+MARKDOWN_LIMIT = 12_000
+
+Report = Callable[[str, str], None]
+"""Takes what is wrong and the JSON pointer of the place."""
+
+
+def parse(value: Any, *, name: str = "blocks", most: int = 50) -> list[Json]:
+    """Blocks of a request, checked. Raises `SlackError`."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value else []
+        except ValueError:
+            raise SlackError("invalid_blocks_format") from None
+    if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
+        raise SlackError("invalid_blocks_format")
+    problems: list[str] = []
+
+    def report(what: str, where: str) -> None:
+        problems.append(f"[ERROR] {what} [json-pointer:{where}]")
+
+    if len(value) > most:
+        report(f"no more than {most} items allowed", f"/{name}")
+    for index, block in enumerate(value):
+        _check_block(block, f"/{name}/{index}", report)
+    _check_unique(value, name, report)
+    if problems:
+        raise SlackError(
+            "invalid_blocks",
+            errors=[problem.removeprefix("[ERROR] ") for problem in problems],
+            response_metadata={"messages": problems},
+        )
+    if sum(len(block["text"]) for block in value if block["type"] == "markdown") > MARKDOWN_LIMIT:
+        raise SlackError("msg_blocks_too_long")
+    return value
+
+
+def violations_of_sdk(blocks: list[Json]) -> list[str]:
+    """What slack_sdk's own validation says against these blocks."""
+    found = []
+    for block in blocks:
+        parsed = Block.parse(block)
+        if parsed is None:
+            found.append(f"unknown block: {block.get('type')}")
+            continue
+        try:
+            parsed.validate_json()
+        except SlackObjectFormationError as error:
+            found.append(f"{block.get('type')}: {error}")
+    return found
+
+
+def _check_block(block: Json, where: str, report: Report) -> None:
+    kind = block.get("type")
+    if not isinstance(kind, str):
+        report("missing required field: type", where)
+        return
+    _check_length(block.get("block_id"), 255, f"{where}/block_id", report)
+    check = _CHECKS.get(kind)
+    if check is None:
+        report(f"unsupported type: {kind}", f"{where}/type")
+    else:
+        check(block, where, report)
+
+
+def _check_length(value: Any, most: int, where: str, report: Report) -> None:
+    if isinstance(value, str) and len(value) > most:
+        report(f"must be less than {most + 1} characters", where)
+
+
+def _check_text(
+    value: Any, most: int, where: str, report: Report, kinds: tuple[str, ...] = ("plain_text",)
+) -> None:
+    if not isinstance(value, dict):
+        report("missing required field: text" if value is None else "must be an object", where)
+        return
+    if value.get("type") not in kinds:
+        report(f"unsupported type: {value.get('type')}", f"{where}/type")
+    text = value.get("text")
+    if not isinstance(text, str):
+        report("missing required field: text", where)
+    elif not text:
+        report("must be more than 0 characters", f"{where}/text")
+    else:
+        _check_length(text, most, f"{where}/text", report)
+
+
+def _check_section(block: Json, where: str, report: Report) -> None:
+    both = ("plain_text", "mrkdwn")
+    fields = block.get("fields", [])
+    if block.get("text") is None and not fields:
+        report("missing required field: text or fields", where)
+    if block.get("text") is not None:
+        _check_text(block["text"], 3000, f"{where}/text", report, both)
+    if len(fields) > 10:
+        report("no more than 10 items allowed", f"{where}/fields")
+    for index, item in enumerate(fields):
+        _check_text(item, 2000, f"{where}/fields/{index}", report, both)
+    if "accessory" in block:
+        _check_element(block["accessory"], f"{where}/accessory", report)
+
+
+def _check_header(block: Json, where: str, report: Report) -> None:
+    _check_text(block.get("text"), 150, f"{where}/text", report)
+
+
+def _check_markdown(block: Json, where: str, report: Report) -> None:
+    text = block.get("text")
+    if not isinstance(text, str):
+        report("missing required field: text", where)
+        block["text"] = ""
+    elif not text:
+        report("must be more than 0 characters", f"{where}/text")
+
+
+def _check_actions(block: Json, where: str, report: Report) -> None:
+    _check_elements(block, where, report, 25)
+    for index, element in enumerate(block.get("elements") or []):
+        _check_element(element, f"{where}/elements/{index}", report)
+
+
+def _check_context(block: Json, where: str, report: Report) -> None:
+    _check_elements(block, where, report, 10)
+    for index, element in enumerate(block.get("elements") or []):
+        if isinstance(element, dict) and element.get("type") == "image":
+            continue
+        _check_text(element, 3000, f"{where}/elements/{index}", report, ("plain_text", "mrkdwn"))
+
+
+def _check_elements(block: Json, where: str, report: Report, most: int) -> None:
+    elements = block.get("elements")
+    if not isinstance(elements, list):
+        report("missing required field: elements", where)
+        block["elements"] = []
+    elif not elements:
+        report("no fewer than 1 items allowed", f"{where}/elements")
+    elif len(elements) > most:
+        report(f"no more than {most} items allowed", f"{where}/elements")
+
+
+def _check_element(element: Any, where: str, report: Report) -> None:
+    if not isinstance(element, dict):
+        report("must be an object", where)
+        return
+    _check_length(element.get("action_id"), 255, f"{where}/action_id", report)
+    if element.get("type") != "button":
+        return
+    _check_text(element.get("text"), 75, f"{where}/text", report)
+    _check_length(element.get("value"), 2000, f"{where}/value", report)
+    _check_length(element.get("url"), 3000, f"{where}/url", report)
+    if element.get("style", "primary") not in ("primary", "danger"):
+        report("must be a valid enum value", f"{where}/style")
+
+
+def _check_input(block: Json, where: str, report: Report) -> None:
+    _check_text(block.get("label"), 2000, f"{where}/label", report)
+    _check_element(block.get("element"), f"{where}/element", report)
+
+
+def _nothing(block: Json, where: str, report: Report) -> None:
+    """Kinds that are passed on as they are."""
+
+
+_CHECKS: dict[str, Callable[[Json, str, Report], None]] = {
+    "section": _check_section,
+    "header": _check_header,
+    "markdown": _check_markdown,
+    "actions": _check_actions,
+    "context": _check_context,
+    "input": _check_input,
+    "divider": _nothing,
+    "image": _nothing,
+    "rich_text": _nothing,
+    "file": _nothing,
+    "video": _nothing,
+    "table": _nothing,
+    "context_actions": _nothing,
+    "plan": _nothing,
+    "task_card": _nothing,
+}
+
+
+def _check_unique(blocks: list[Json], name: str, report: Report) -> None:
+    """Slack refuses a `block_id` twice, and an `action_id` twice within one block."""
+    seen: set[str] = set()
+    for index, block in enumerate(blocks):
+        own = block.get("block_id")
+        if own and own in seen:
+            report(f"block_id already exists: {own}", f"/{name}/{index}/block_id")
+        seen.add(own or "")
+        actions: set[str] = set()
+        for place, element in enumerate(_elements(block)):
+            action = element.get("action_id")
+            if action and action in actions:
+                where = f"/{name}/{index}/elements/{place}/action_id"
+                report(f"action_id already exists: {action}", where)
+            actions.add(action or "")
+
+
+def _elements(block: Json) -> Iterator[Json]:
+    for element in block.get("elements") or []:
+        if isinstance(element, dict):
+            yield element
+    for single in ("accessory", "element"):
+        if isinstance(block.get(single), dict):
+            yield block[single]
+
+
+def buttons(blocks: list[Json]) -> list[Button]:
+    """All buttons of a message, in order."""
+    return [
+        Button(
+            element["text"]["text"],
+            element.get("action_id", ""),
+            element.get("value", ""),
+            block.get("block_id", ""),
+            element.get("style", ""),
+            element.get("url", ""),
+        )
+        for block in blocks
+        for element in _elements(block)
+        if element.get("type") == "button"
+    ]
+
+
+def render(blocks: list[Json]) -> str:
+    """The blocks as text, a line each; buttons as `[text]`."""
+    return "\n".join(line for block in blocks if (line := _render_block(block)))
+
+
+def _render_block(block: Json) -> str:
+    kind = block["type"]
+    if kind == "markdown":
+        return str(block["text"])
+    if kind == "divider":
+        return "---"
+    if kind == "rich_text":
+        return "".join(_leaves(block["elements"]))
+    parts = [block["text"]["text"]] if isinstance(block.get("text"), dict) else []
+    parts += [field["text"] for field in block.get("fields", [])]
+    if kind == "input":
+        parts.append(block["label"]["text"])
+    for element in _elements(block):
+        if element.get("type") == "button":
+            parts.append(f"[{element['text']['text']}]")
+        elif isinstance(element.get("text"), str):
+            parts.append(element["text"])
+    return " ".join(parts)
+
+
+def _leaves(elements: list[Json]) -> Iterator[str]:
+    for element in elements:
+        if element.get("elements"):
+            yield from _leaves(element["elements"])
+        elif element.get("type") == "user":
+            yield f"<@{element['user_id']}>"
+        elif element.get("type") == "emoji":
+            yield f":{element['name']}:"
+        else:
+            yield str(element.get("text") or element.get("url", ""))

@@ -1,0 +1,208 @@
+"""The workspace behind the HTTP server: people, conversations, files, and events about them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from tests.servers.slack_chat import Conversation
+from tests.servers.slack_socket import Delivery, SocketMode
+from tests.servers.slack_state import Changes, File, Ids, Json, SlackError, User
+
+T = TypeVar("T")
+
+ALL_EVENTS = frozenset(
+    {
+        "message.im",
+        "message.channels",
+        "message.groups",
+        "message.mpim",
+        "app_mention",
+        "member_joined_channel",
+        "app_home_opened",
+    }
+)
+"""The event subscriptions of the app, as a manifest names them."""
+
+ALL_SCOPES = (
+    "app_mentions:read",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "commands",
+    "files:read",
+    "files:write",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:read",
+    "im:write",
+    "mpim:history",
+    "mpim:read",
+    "reactions:read",
+    "reactions:write",
+    "team:read",
+    "users:read",
+)
+
+
+class World:
+    """State without HTTP. `scopes` and `subscriptions` may be changed at any time."""
+
+    def __init__(self, *, team_id: str, team_name: str, bot_name: str) -> None:
+        self.team_id = team_id
+        self.team_name = team_name
+        self.domain = team_name.lower()
+        self.app_id = "A0TEST0001"
+        self.ids = Ids()
+        self.users: dict[str, User] = {}
+        self.conversations: dict[str, Conversation] = {}
+        self.files: dict[str, File] = {}
+        self.scopes: list[str] = list(ALL_SCOPES)
+        self.subscriptions: set[str] = set(ALL_EVENTS)
+        self._changes = Changes()
+        self.bot = self.user(bot_name, is_bot=True)
+        self.socket = SocketMode(self.app_id, self.changed)
+
+    # ---- waking -------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Wakes all who wait."""
+        self._changes.notify()
+
+    async def wait_for(self, look: Callable[[], T], timeout: float = 5.0) -> T:
+        """The first true value of `look()`, tried again after each change.
+
+        Raises `AssertionError` with the state of all conversations after `timeout` seconds.
+        """
+        return await self._changes.wait_for(look, timeout, self.describe)
+
+    def describe(self) -> str:
+        """What the conversations show, for the message of a failed wait."""
+        lines = [f"{one.id} {one.name}: {one.log}" for one in self.conversations.values()]
+        waiting = [one for one in self.socket.deliveries if not one.done]
+        connections = len(self.socket.connections)
+        return "\n".join([*lines, f"connections: {connections}, not acknowledged: {waiting}"])
+
+    # ---- making -------------------------------------------------------------------------------
+
+    def user(
+        self,
+        name: str,
+        *,
+        locale: str = "en-US",
+        tz: str = "Europe/Amsterdam",
+        is_bot: bool = False,
+        is_restricted: bool = False,
+        is_owner: bool = False,
+        team_id: str | None = None,
+    ) -> User:
+        """A new member, or another app's bot; a foreign `team_id` makes it a guest via Connect."""
+        user = User(
+            self.ids.next("U"),
+            name,
+            locale,
+            tz,
+            is_bot,
+            is_restricted,
+            is_owner=is_owner,
+            team_id=team_id or self.team_id,
+            bot_id=self.ids.next("B") if is_bot else None,
+        )
+        self.users[user.id] = user
+        return user
+
+    def dm(self, user: User) -> Conversation:
+        """The direct message of a person with the bot; the same one each time."""
+        for one in self.conversations.values():
+            if one.kind == "im" and user in one.members:
+                return one
+        return self._add("D", "im", user.id, [user, self.bot])
+
+    def channel(
+        self,
+        name: str,
+        *,
+        members: Iterable[User] = (),
+        private: bool = False,
+        bot: bool = True,
+    ) -> Conversation:
+        """A new channel; the bot is a member unless `bot` is false."""
+        who = [*members, self.bot] if bot else [*members]
+        return self._add("C", "group" if private else "channel", name, who)
+
+    def group_dm(self, members: Iterable[User]) -> Conversation:
+        """A direct message of several people with the bot."""
+        who = [*members, self.bot]
+        name = "mpdm-" + "--".join(one.handle for one in who) + "-1"
+        return self._add("G", "mpim", name, who)
+
+    def _add(self, prefix: str, kind: str, name: str, members: list[User]) -> Conversation:
+        conversation = Conversation(self, self.ids.next(prefix), kind, name, members)
+        self.conversations[conversation.id] = conversation
+        return conversation
+
+    # ---- events -------------------------------------------------------------------------------
+
+    def event(self, event: Json) -> Delivery:
+        """An event in its outer form, not yet delivered."""
+        payload = {
+            "token": "verification-token",
+            "team_id": self.team_id,
+            "context_team_id": self.team_id,
+            "context_enterprise_id": None,
+            "api_app_id": self.app_id,
+            "event": event,
+            "type": "event_callback",
+            "event_id": self.ids.next("Ev"),
+            "event_time": int(time.time()),
+            "authorizations": [
+                {
+                    "enterprise_id": None,
+                    "team_id": self.team_id,
+                    "user_id": self.bot.id,
+                    "is_bot": True,
+                    "is_enterprise_install": False,
+                }
+            ],
+            "is_ext_shared_channel": False,
+            "event_context": f"4-{self.ids.next('ctx')}",
+        }
+        return Delivery("events_api", payload)
+
+    def emit(self, event: Json) -> Delivery | None:
+        """Sends an event if the app subscribed to it."""
+        if not self.subscribed(event):
+            return None
+        return self.deliver(self.event(event))
+
+    def deliver(self, delivery: Delivery) -> Delivery:
+        """Sends over Socket Mode, or to the request URL. Overridden by the server."""
+        return self.socket.deliver(delivery)
+
+    def subscribed(self, event: Json) -> bool:
+        """Whether the app hears of this kind of event."""
+        kind = event["type"]
+        if kind == "message":
+            plural = {"channel": "channels", "group": "groups"}
+            kind = f"message.{plural.get(event['channel_type'], event['channel_type'])}"
+        return kind in self.subscriptions or kind not in ALL_EVENTS
+
+    def note_blocks(self, blocks: list[Json]) -> None:
+        """Hears of blocks that came in. Overridden by the server."""
+
+    # ---- looking up ---------------------------------------------------------------------------
+
+    def conversation(self, id_or_name: str, *, allow_user: bool = False) -> Conversation:
+        """The conversation of a request. Raises `channel_not_found`."""
+        if allow_user and id_or_name in self.users:
+            return self.dm(self.users[id_or_name])
+        found = self.conversations.get(id_or_name)
+        if found is None and allow_user:
+            bare = id_or_name.removeprefix("#")
+            public = (one for one in self.conversations.values() if one.kind == "channel")
+            found = next((one for one in public if one.name == bare), None)
+        if found is None or (found.kind != "channel" and not found.has_bot):
+            raise SlackError("channel_not_found")
+        return found
