@@ -1,0 +1,163 @@
+"""How fast requests may leave: one limiter behind every request of the bot.
+
+Telegram's limits (core.telegram.org/bots/faq, "My bot is hitting limits"): 30 messages a second in
+all, one a second in a chat with short bursts, 20 a minute in a group. `rate_limit_args` of a
+request says what it is:
+
+- `answer` waits its turn, and after a refusal for flooding tries again;
+- `preview` never waits: it is dropped when less than a quarter of a bucket would be left, so that
+  answers always find room;
+- `typing` takes nothing (it is no message) and is dropped when previews would be;
+- `control` (the answer to a press, a reaction) and everything else goes out at once.
+
+A refusal for flooding closes that chat alone until its time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from aiolimiter import AsyncLimiter
+from telegram.error import TelegramError
+from telegram.ext import BaseRateLimiter
+
+from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
+
+Urgency = Literal["answer", "preview", "typing", "control"]
+Result = bool | dict[str, Any] | list[dict[str, Any]]
+Send = Callable[..., Coroutine[Any, Any, Result]]
+
+_SHARE_FOR_ANSWERS = 0.25
+_IDLE_S = 120.0  # longer than the longest bucket takes to empty
+_SWEEP_FROM = 256  # chats; below that nothing is thrown away
+
+
+class Dropped(Exception):
+    """A preview or a typing notice that was not sent, so that answers are not held up."""
+
+
+def _chat_buckets(group: bool) -> list[AsyncLimiter]:
+    # Two in two seconds are one a second with the shortest burst that lets an answer follow its
+    # last preview at once.
+    per_chat = AsyncLimiter(2, 2)
+    return [per_chat, AsyncLimiter(20, 60)] if group else [per_chat]
+
+
+@dataclass(slots=True)
+class _Chat:
+    buckets: list[AsyncLimiter]
+    closed_until: float = 0.0
+    used_at: float = 0.0
+    requests: int = 0
+    order: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Limiter(BaseRateLimiter[Urgency]):
+    """Passes, delays or drops the requests of one bot, in one event loop."""
+
+    __slots__ = ("_chats", "_overall", "_sweep_at")
+
+    def __init__(self) -> None:
+        self._overall = AsyncLimiter(30, 1)
+        self._chats: dict[str, _Chat] = {}
+        self._sweep_at = _SWEEP_FROM
+
+    @property
+    def known_chats(self) -> int:
+        """How many chats are kept in memory."""
+        return len(self._chats)
+
+    async def initialize(self) -> None:
+        """Nothing to prepare."""
+
+    async def shutdown(self) -> None:
+        """Nothing to close."""
+
+    async def process_request(
+        self,
+        callback: Send,
+        args: Any,
+        kwargs: dict[str, Any],
+        endpoint: str,
+        data: dict[str, Any],
+        rate_limit_args: Urgency | None,
+    ) -> Result:
+        """Send when it is this request's turn. Raises `Dropped`, and what the request raises."""
+        chat_id = data.get("chat_id")
+        if chat_id is None or rate_limit_args is None:
+            return await callback(*args, **kwargs)
+        chat = self._chat(str(chat_id))
+        chat.requests += 1
+        try:
+            if rate_limit_args == "answer":
+                return await self._answer(chat, callback, args, kwargs)
+            self._check(chat, rate_limit_args)
+            if rate_limit_args == "preview":
+                await self._take(chat)  # returns at once: there is room
+            return await self._send(chat, callback, args, kwargs)
+        finally:
+            chat.requests -= 1
+            chat.used_at = _now()
+
+    async def _answer(
+        self, chat: _Chat, callback: Send, args: Any, kwargs: dict[str, Any]
+    ) -> Result:
+        while True:
+            async with chat.order:
+                if (wait := chat.closed_until - _now()) > 0:
+                    await asyncio.sleep(wait)
+                await self._take(chat)
+            try:
+                return await self._send(chat, callback, args, kwargs)
+            except TelegramError as error:
+                if meaning_of(error) is not Meaning.FLOOD:
+                    raise
+
+    def _check(self, chat: _Chat, urgency: Urgency) -> None:
+        """Raises `Dropped` unless this may go out now."""
+        if chat.closed_until > _now():
+            raise Dropped(urgency)
+        if urgency == "control":
+            return
+        for bucket in (self._overall, *chat.buckets):
+            needed = 1.0 if urgency == "preview" else 0.0
+            if not bucket.has_capacity(needed + bucket.max_rate * _SHARE_FOR_ANSWERS):
+                raise Dropped(urgency)
+
+    async def _take(self, chat: _Chat) -> None:
+        for bucket in (*chat.buckets, self._overall):
+            await bucket.acquire()
+
+    async def _send(self, chat: _Chat, callback: Send, args: Any, kwargs: dict[str, Any]) -> Result:
+        try:
+            return await callback(*args, **kwargs)
+        except TelegramError as error:
+            if meaning_of(error) is Meaning.FLOOD:
+                chat.closed_until = max(chat.closed_until, _now() + wait_asked_for(error))
+            raise
+
+    def _chat(self, chat_id: str) -> _Chat:
+        chat = self._chats.get(chat_id)
+        if chat is None:
+            self._sweep()
+            chat = self._chats[chat_id] = _Chat(_chat_buckets(group=chat_id.startswith("-")))
+        return chat
+
+    def _sweep(self) -> None:
+        """Forget idle chats, each time that their number has doubled."""
+        if len(self._chats) < self._sweep_at:
+            return
+        now = _now()
+        self._chats = {
+            chat_id: chat
+            for chat_id, chat in self._chats.items()
+            if chat.requests or chat.closed_until > now or chat.used_at > now - _IDLE_S
+        }
+        self._sweep_at = max(_SWEEP_FROM, 2 * len(self._chats))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,59 @@
+"""The section `channels.telegram` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
+
+# BotFather's tokens: the bot's numeric id, a colon, and letters, digits, "_" and "-".
+_TOKEN_PARTS = 2
+
+PersonId = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,19}$")]
+PersonOrChatId = Annotated[str, StringConstraints(pattern=r"^-?[1-9][0-9]{0,19}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+[^\s]*$")]
+
+
+class TelegramSettings(BaseModel):
+    """One bot. Ids are text, as the configuration's reader gives them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    token: SecretStr = Field(description="The token that BotFather gave; required.")
+    owners: tuple[PersonId, ...] = Field(
+        default=(),
+        description="Numeric ids of the people who may do everything (/whoami tells); none.",
+    )
+    allowed: tuple[PersonOrChatId, ...] = Field(
+        default=(),
+        description="Numeric ids of people and of chats (negative) that may use the bot; none.",
+    )
+    base_url: Url | None = Field(
+        default=None,
+        description="The root of a Bot API server; default https://api.telegram.org.",
+    )
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="A proxy for all requests, as http://user:password@host:port; none.",
+    )
+
+    @field_validator("token")
+    @classmethod
+    def _is_a_token(cls, token: SecretStr) -> SecretStr:
+        """Reject what cannot be one, since it becomes part of a URL."""
+        parts = token.get_secret_value().split(":")
+        if len(parts) != _TOKEN_PARTS or not parts[0].isdecimal() or not _is_word(parts[1]):
+            raise ValueError("is not a bot token: BotFather gives one such as 123456:ABC-def_1")
+        return token
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_a_proxy(cls, proxy: SecretStr | None) -> SecretStr | None:
+        """Reject what httpx would refuse at start (its message would repeat the password)."""
+        if proxy is not None and not proxy.get_secret_value().startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return proxy
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.replace("_", "a").replace("-", "a").isalnum()
