@@ -1,0 +1,174 @@
+"""Sessions and their messages. Stored history is append-only; what goes to a model starts at the
+newest boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from agent.messages import Message, decode, encode
+from memory.clock import stamp
+from memory.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """A session's key, and where on its platform it is."""
+
+    key: str
+    channel: str
+    account: str
+    chat: str
+    thread: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message with its row id, run, place in the run, and time (ISO 8601, UTC)."""
+
+    id: int
+    run_id: str
+    ordinal: int
+    message: Message
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What of a session goes to a model, oldest first. `earlier`: messages before it were left out
+    by a trim (and not by a new conversation)."""
+
+    messages: tuple[StoredMessage, ...]
+    earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSize:
+    """The conversation since the last `/new`: messages, characters stored, time of the first."""
+
+    messages: int
+    characters: int
+    started_at: str | None
+
+
+async def session_id(connection: aiosqlite.Connection, place: SessionPlace) -> int:
+    """The session's row id, made when it is new. For use inside a write."""
+    await connection.execute(
+        "INSERT INTO sessions (key, channel, account, chat, thread, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+        (place.key, place.channel, place.account, place.chat, place.thread, stamp()),
+    )
+    rows = await connection.execute_fetchall("SELECT id FROM sessions WHERE key = ?", (place.key,))
+    return int(next(iter(rows))[0])
+
+
+class Conversations:
+    """The messages of all sessions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self, place: SessionPlace) -> int:
+        """The session's row id, made when it is new."""
+
+        async def op(connection: aiosqlite.Connection) -> int:
+            return await session_id(connection, place)
+
+        return await self._database.write(op)
+
+    async def append(
+        self, session: int, run_id: str, messages: Sequence[tuple[int, Message]]
+    ) -> None:
+        """Store messages as (ordinal, message). Idempotent on (run, ordinal); returns when they are
+        committed."""
+        now = stamp()
+        rows = [
+            (session, run_id, ordinal, message.role, encode(message), now)
+            for ordinal, message in messages
+        ]
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.executemany(
+                "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING",
+                rows,
+            )
+
+        await self._database.write(op)
+
+    async def context(self, session: int) -> Context:
+        """The messages since the newest boundary."""
+        newest = await self._database.read(
+            "SELECT kind, start_id FROM boundaries WHERE session_id = ? ORDER BY id DESC LIMIT 1",
+            (session,),
+        )
+        start = int(newest[0]["start_id"]) if newest else 0
+        rows = await self._database.read(
+            "SELECT id, run_id, ordinal, body, created_at FROM messages"
+            " WHERE session_id = ? AND id >= ? ORDER BY id",
+            (session, start),
+        )
+        return Context(
+            tuple(_stored(row) for row in rows), bool(newest) and newest[0]["kind"] == "trim"
+        )
+
+    async def leave(self, session: int, start_id: int) -> None:
+        """From now on the context starts at message `start_id`: older turns were trimmed."""
+        await self._bound(session, "trim", start_id)
+
+    async def begin_new(self, session: int) -> None:
+        """From now on the context is empty; what was said stays stored."""
+        await self._bound(session, "new", None)
+
+    async def _bound(self, session: int, kind: str, start_id: int | None) -> None:
+        """A boundary at `start_id`, or after everything that is stored now."""
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.execute(
+                "INSERT INTO boundaries (session_id, kind, start_id, created_at) VALUES"
+                " (?, ?, COALESCE(?, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages)), ?)",
+                (session, kind, start_id, stamp()),
+            )
+
+        await self._database.write(op)
+
+    async def size(self, session: int) -> ConversationSize:
+        """How large the conversation since the last `/new` is."""
+        rows = await self._database.read(
+            "SELECT COUNT(*), COALESCE(SUM(LENGTH(body)), 0), MIN(created_at) FROM messages"
+            " WHERE session_id = :s AND id >= COALESCE((SELECT MAX(start_id) FROM boundaries"
+            " WHERE session_id = :s AND kind = 'new'), 0)",
+            {"s": session},
+        )
+        count, characters, first = rows[0]
+        return ConversationSize(int(count), int(characters), first)
+
+    async def speaker(self, session: int, person: str) -> int:
+        """The person's number within the session, from 1 in order of appearance."""
+
+        async def op(connection: aiosqlite.Connection) -> int:
+            await connection.execute(
+                "INSERT INTO speakers (session_id, person, number) SELECT :s, :p,"
+                " (SELECT COUNT(*) + 1 FROM speakers WHERE session_id = :s)"
+                " WHERE true ON CONFLICT (session_id, person) DO NOTHING",
+                {"s": session, "p": person},
+            )
+            rows = await connection.execute_fetchall(
+                "SELECT number FROM speakers WHERE session_id = ? AND person = ?",
+                (session, person),
+            )
+            return int(next(iter(rows))[0])
+
+        return await self._database.write(op)
+
+
+def _stored(row: aiosqlite.Row) -> StoredMessage:
+    return StoredMessage(
+        int(row["id"]),
+        str(row["run_id"]),
+        int(row["ordinal"]),
+        decode(row["body"]),
+        str(row["created_at"]),
+    )

@@ -1,0 +1,204 @@
+"""SQLite through aiosqlite: one writer with group commit, one reader, numbered migrations.
+
+A write is `async def op(connection) -> T`. Operations that wait together share a transaction, each
+in a savepoint of its own, so that one that fails takes nothing else with it. Nobody else begins,
+commits or uses the writing connection: a statement of another task would fall into the open
+transaction and vanish with its rollback. A queued write is carried out even when the task that
+waits for it is cancelled; therefore every write can be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiosqlite
+
+from memory.errors import StoreError, StoreTooNew, StoreUnavailable
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Operation = Callable[[aiosqlite.Connection], Awaitable[T]]
+
+BUSY_TIMEOUT_MS = 2_000  # Slack waits three seconds for an acknowledgement
+MOST_IN_A_GROUP = 100  # operations in one transaction
+
+
+@dataclass(slots=True)
+class _Write:
+    operation: Operation[Any]
+    done: asyncio.Future[Any]
+
+
+class Database:
+    """The database of one data folder. `open` it, `close` it; in between read and write."""
+
+    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._queue: asyncio.Queue[_Write | None] = asyncio.Queue()
+        self._task = asyncio.create_task(self._write_all(), name="database writer")
+
+    @classmethod
+    async def open(cls, path: Path) -> Database:
+        """Open or create the file (mode 0600) and bring its schema up to date.
+
+        Raises `StoreUnavailable` (locked, damaged, not writable) and `StoreTooNew`.
+        """
+        connections: list[aiosqlite.Connection] = []
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            writer = await _connect(path, connections)
+            await _migrate(writer, path)
+            reader = await _connect(path, connections)
+            await reader.execute("PRAGMA query_only = ON")
+        except (sqlite3.Error, OSError) as error:
+            await _close_all(connections)
+            raise StoreUnavailable(
+                f"{path}: the database cannot be opened ({error}); is another galata running on "
+                f"this data folder, is the disk full, or is the folder read-only?"
+            ) from error
+        except BaseException:
+            await _close_all(connections)
+            raise
+        return cls(writer, reader)
+
+    async def write(self, operation: Operation[T]) -> T:
+        """Carry out `operation` in a transaction; returns when it is committed.
+
+        Raises what `operation` raises, and `StoreUnavailable` when the commit fails.
+        """
+        if self._task.done():
+            raise StoreUnavailable("the database is closed")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(_Write(operation, done))
+        return await done
+
+    async def read(self, sql: str, parameters: Iterable[Any] = ()) -> list[aiosqlite.Row]:
+        """All rows of one query, from the reading connection."""
+        try:
+            return list(await self._reader.execute_fetchall(sql, parameters))
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"reading failed: {error}") from error
+
+    async def close(self) -> None:
+        """Carry out what is queued, then close. Idempotent."""
+        if not self._task.done():
+            self._queue.put_nowait(None)
+            await self._task
+            await _close_all([self._reader, self._writer])
+
+    async def _write_all(self) -> None:
+        while True:
+            group = [await self._queue.get()]
+            while len(group) < MOST_IN_A_GROUP and not self._queue.empty():
+                group.append(self._queue.get_nowait())
+            writes = [write for write in group if write is not None]
+            if writes:
+                await self._commit(writes)
+            if len(writes) < len(group):
+                return
+
+    async def _commit(self, writes: list[_Write]) -> None:
+        results: list[tuple[asyncio.Future[Any], Any]]
+        try:
+            await self._writer.execute("BEGIN IMMEDIATE")
+            results = [(write.done, await self._attempt(write)) for write in writes]
+            await self._writer.commit()
+        except sqlite3.Error as error:
+            await self._roll_back()
+            failure = StoreUnavailable(f"writing failed: {error}")
+            results = [(write.done, failure) for write in writes]
+        for done, result in results:
+            if done.done():
+                continue  # whoever waited was cancelled; the write stands
+            if isinstance(result, BaseException):
+                done.set_exception(result)
+            else:
+                done.set_result(result)
+
+    async def _attempt(self, write: _Write) -> Any:
+        await self._writer.execute("SAVEPOINT operation")
+        try:
+            result = await write.operation(self._writer)
+        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+            await self._writer.execute("ROLLBACK TO operation")
+            result = _as_store_error(error)
+        await self._writer.execute("RELEASE operation")
+        return result
+
+    async def _roll_back(self) -> None:
+        try:
+            await self._writer.rollback()
+        except sqlite3.Error:
+            log.exception("the transaction could not be rolled back")
+
+
+def _as_store_error(error: Exception) -> Exception:
+    if isinstance(error, sqlite3.OperationalError):
+        return StoreUnavailable(f"writing failed: {error}")
+    return error
+
+
+async def _connect(path: Path, opened: list[aiosqlite.Connection]) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+    opened.append(connection)
+    connection.row_factory = aiosqlite.Row
+    await connection.execute("PRAGMA journal_mode = WAL")
+    await connection.execute("PRAGMA synchronous = FULL")
+    await connection.execute("PRAGMA foreign_keys = ON")
+    await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    return connection
+
+
+async def _close_all(connections: Iterable[aiosqlite.Connection]) -> None:
+    for connection in connections:
+        await connection.close()
+
+
+def migrations() -> list[tuple[int, str]]:
+    """All migrations as (number, SQL), in order: the files `memory/migrations/NNNN_name.sql`."""
+    folder = resources.files("memory") / "migrations"
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(int(name[:4]), (folder / name).read_text(encoding="utf-8")) for name in files]
+
+
+async def _migrate(connection: aiosqlite.Connection, path: Path) -> None:
+    rows = list(await connection.execute_fetchall("PRAGMA user_version"))
+    version = int(rows[0][0])
+    known = migrations()
+    if version > known[-1][0]:
+        raise StoreTooNew(
+            f"{path}: the database has schema {version}, this Galata knows {known[-1][0]}; "
+            f"start the newer version that wrote it"
+        )
+    for number, sql in known:
+        if number > version:
+            await connection.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in _statements(sql):
+                    await connection.execute(statement)
+                await connection.execute(f"PRAGMA user_version = {number}")
+            except BaseException:
+                await connection.rollback()
+                raise
+            await connection.commit()
+
+
+def _statements(sql: str) -> Iterable[str]:
+    """The statements of a script; `executescript` would commit each by itself."""
+    statement = ""
+    for line in sql.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        raise StoreError(f"a migration ends in the middle of a statement: {statement[:60]!r}")

@@ -1,0 +1,140 @@
+"""The inbox: every message that a person sent to the bot, stored before the platform is told.
+
+It is the queue of record: lanes hold only the wake-up, and start after a crash is the same path as
+a new message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import aiosqlite
+
+from memory.clock import stamp
+from memory.conversations import SessionPlace, session_id
+from memory.database import Database
+
+Kind = Literal["turn", "act", "refused"]
+
+_OPEN = (
+    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at"
+    " FROM inbox i JOIN sessions s ON s.id = i.session_id WHERE i.state = 'open'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is put in. `kind`: `turn` for the agent, `act` for a command or press, `refused` for
+    somebody without access (the key is kept, `body` must be None). `body`: the message as JSON."""
+
+    place: SessionPlace
+    event: str
+    person: str
+    kind: Kind
+    body: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A stored message that is open. `run_id` is set when a run has taken it."""
+
+    id: int
+    session_key: str
+    session: int
+    person: str
+    kind: Kind
+    body: str
+    run_id: str | None
+    received_at: str
+
+
+class Inbox:
+    """All messages that came in."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, entry: Entry) -> int | None:
+        """Store a message; its row id, or None when it is stored already (a redelivery)."""
+        place = entry.place
+        state = "done" if entry.kind == "refused" else "open"
+
+        async def op(connection: aiosqlite.Connection) -> int | None:
+            session = None
+            if entry.kind != "refused":
+                session = await session_id(connection, place)
+            cursor = await connection.execute(
+                "INSERT INTO inbox (channel, account, chat, event, session_id, person, kind,"
+                " state, body, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO NOTHING",
+                (
+                    place.channel,
+                    place.account,
+                    place.chat,
+                    entry.event,
+                    session,
+                    entry.person,
+                    entry.kind,
+                    state,
+                    entry.body,
+                    stamp(),
+                ),
+            )
+            return cursor.lastrowid if cursor.rowcount == 1 else None
+
+        return await self._database.write(op)
+
+    async def open_sessions(self) -> list[str]:
+        """Keys of the sessions that have open turns, the longest waiting first."""
+        rows = await self._database.read(
+            "SELECT s.key FROM inbox i JOIN sessions s ON s.id = i.session_id"
+            " WHERE i.state = 'open' AND i.kind = 'turn' GROUP BY s.key ORDER BY MIN(i.id)"
+        )
+        return [str(row[0]) for row in rows]
+
+    async def open_acts(self) -> list[InboxRow]:
+        """Commands and presses that were stored and not carried out, oldest first."""
+        rows = await self._database.read(_OPEN + " AND i.kind = 'act' ORDER BY i.id")
+        return [InboxRow(*row) for row in rows]
+
+    async def open_turns(self, session_key: str) -> list[InboxRow]:
+        """The session's open messages, oldest first."""
+        rows = await self._database.read(
+            _OPEN + " AND i.kind = 'turn' AND s.key = ? ORDER BY i.id", (session_key,)
+        )
+        return [InboxRow(*row) for row in rows]
+
+    async def waiting(self, session_key: str) -> int:
+        """How many of the session's messages are open and not taken by a run."""
+        rows = await self._database.read(
+            "SELECT COUNT(*) FROM inbox i JOIN sessions s ON s.id = i.session_id"
+            " WHERE i.state = 'open' AND i.kind = 'turn' AND s.key = ? AND i.run_id IS NULL",
+            (session_key,),
+        )
+        return int(rows[0][0])
+
+    async def take(self, ids: Sequence[int], run_id: str) -> None:
+        """The run answers these messages."""
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.executemany(
+                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
+                [(run_id, id_) for id_ in ids],
+            )
+
+        await self._database.write(op)
+
+    async def close(self, ids: Sequence[int], outcome: str) -> None:
+        """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""
+        now = stamp()
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.executemany(
+                "UPDATE inbox SET state = 'done', outcome = ?, done_at = ?"
+                " WHERE id = ? AND state = 'open'",
+                [(outcome, now, id_) for id_ in ids],
+            )
+
+        await self._database.write(op)

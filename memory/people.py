@@ -1,0 +1,82 @@
+"""Owners, the one-time link that makes the first one, and what somebody was told already."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import UTC, datetime, timedelta
+
+import aiosqlite
+
+from memory.audit import record
+from memory.clock import stamp
+from memory.database import Database
+
+OWNER_LINK_LIFETIME = timedelta(minutes=10)
+OWNER_PREFIX = "own_"
+
+
+class People:
+    """Who owns the bot. Owners from the configuration are not in here."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def owners(self) -> set[tuple[str, str]]:
+        """All owners as (channel, person)."""
+        rows = await self._database.read("SELECT channel, person FROM owners")
+        return {(str(row[0]), str(row[1])) for row in rows}
+
+    async def create_owner_link(self, channel: str) -> str:
+        """A new code `own_…`: whoever sends it first on that channel within 10 minutes is an owner.
+        Earlier unused codes of the channel end. Only a hash is stored."""
+        code = OWNER_PREFIX + secrets.token_urlsafe(16)
+        expires = stamp(datetime.now(UTC) + OWNER_LINK_LIFETIME)
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.execute("DELETE FROM owner_links WHERE channel = ?", (channel,))
+            await connection.execute(
+                "INSERT INTO owner_links (code_hash, channel, expires_at) VALUES (?, ?, ?)",
+                (_digest(code), channel, expires),
+            )
+
+        await self._database.write(op)
+        return code
+
+    async def claim_ownership(self, channel: str, person: str, code: str) -> bool:
+        """Use a code: true once, for the first who sends it in time."""
+        now = stamp()
+
+        async def op(connection: aiosqlite.Connection) -> bool:
+            cursor = await connection.execute(
+                "UPDATE owner_links SET used_at = ? WHERE code_hash = ? AND channel = ?"
+                " AND used_at IS NULL AND expires_at > ?",
+                (now, _digest(code), channel, now),
+            )
+            if cursor.rowcount != 1:
+                return False
+            await connection.execute(
+                "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (channel, person, now)
+            )
+            await record(connection, f"{channel}:{person}", "owner.added", f"{channel}:{person}")
+            return True
+
+        return await self._database.write(op)
+
+    async def tell_once(self, key: str, every: timedelta) -> bool:
+        """Whether to tell now: true when `key` was not told within the last `every`."""
+        now = datetime.now(UTC)
+
+        async def op(connection: aiosqlite.Connection) -> bool:
+            cursor = await connection.execute(
+                "INSERT INTO notices VALUES (?, ?) ON CONFLICT (key)"
+                " DO UPDATE SET told_at = excluded.told_at WHERE told_at <= ?",
+                (key, stamp(now), stamp(now - every)),
+            )
+            return cursor.rowcount == 1
+
+        return await self._database.write(op)
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()

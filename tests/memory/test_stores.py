@@ -1,0 +1,236 @@
+"""The stores: committed, idempotent, append-only, and never half-done."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from agent.messages import Message as M
+from agent.messages import ToolUseBlock, assistant_text, user_text
+from agent.provider import Usage
+from memory.conversations import Conversations, SessionPlace
+from memory.daily import DailyFiles, digest, scope_folder
+from memory.database import Database
+from memory.errors import StoreTooNew, StoreUnavailable
+from memory.inbox import Entry, Inbox
+from memory.people import People
+from memory.usage import UsageRow, UsageStore
+
+PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(tmp_path / "galata.db")
+    yield opened
+    await opened.close()
+
+
+def entry(event: str, body: str | None = "{}", kind: str = "turn") -> Entry:
+    return Entry(PLACE, event, "u1", kind, body)  # type: ignore[arg-type]
+
+
+async def test_the_file_is_for_its_owner_only(tmp_path: Path, database: Database) -> None:
+    assert (tmp_path / "galata.db").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_redelivered_message_is_stored_once(database: Database) -> None:
+    inbox = Inbox(database)
+    first, again = await inbox.put(entry("m:1")), await inbox.put(entry("m:1"))
+    assert first is not None
+    assert again is None
+    assert [row.id for row in await inbox.open_turns(PLACE.key)] == [first]
+
+
+async def test_what_a_stranger_wrote_is_not_kept(database: Database) -> None:
+    inbox = Inbox(database)
+    assert await inbox.put(entry("m:1", None, "refused")) is not None
+    assert await inbox.put(entry("m:1", None, "refused")) is None
+    assert await inbox.open_sessions() == []
+    assert (await database.read("SELECT body FROM inbox"))[0][0] is None
+
+
+async def test_a_taken_message_stays_open_until_its_run_is_settled(database: Database) -> None:
+    inbox = Inbox(database)
+    id_ = await inbox.put(entry("m:1"))
+    assert id_ is not None
+    await inbox.take([id_], "r1")
+    assert (await inbox.open_turns(PLACE.key))[0].run_id == "r1"
+    assert await inbox.waiting(PLACE.key) == 0
+    await inbox.close([id_], "answered")
+    assert await inbox.open_turns(PLACE.key) == []
+
+
+async def test_appending_twice_stores_once(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    for _ in range(2):
+        await conversations.append(session, "r1", [(0, user_text("q")), (1, assistant_text("a"))])
+    context = await conversations.context(session)
+    assert [stored.message.text for stored in context.messages] == ["q", "a"]
+
+
+async def test_a_new_conversation_starts_empty_and_keeps_the_old_one(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    await conversations.append(session, "r1", [(0, user_text("old"))])
+    await conversations.begin_new(session)
+    assert (await conversations.context(session)).messages == ()
+    await conversations.append(session, "r2", [(0, user_text("new"))])
+    assert [s.message.text for s in (await conversations.context(session)).messages] == ["new"]
+    assert (await database.read("SELECT COUNT(*) FROM messages"))[0][0] == 2
+    assert (await conversations.size(session)).messages == 1
+
+
+async def test_a_trim_moves_the_start_and_says_so(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    await conversations.append(session, "r1", [(0, user_text("a")), (1, user_text("b"))])
+    stored = (await conversations.context(session)).messages
+    await conversations.leave(session, stored[1].id)
+    context = await conversations.context(session)
+    assert ([s.message.text for s in context.messages], context.earlier) == (["b"], True)
+
+
+async def test_speakers_keep_their_number(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    numbers = [await conversations.speaker(session, who) for who in ("ana", "bo", "ana", "cy")]
+    assert numbers == [1, 2, 1, 3]
+
+
+async def test_one_failing_write_takes_no_other_with_it(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+
+    async def bad(connection: aiosqlite.Connection) -> None:
+        await connection.execute("INSERT INTO notices VALUES ('x', 'now')")
+        raise KeyError("oops")
+
+    results = await asyncio.gather(
+        *(conversations.append(session, f"r{i}", [(0, user_text("q"))]) for i in range(5)),
+        database.write(bad),
+        *(conversations.append(session, f"s{i}", [(0, user_text("q"))]) for i in range(5)),
+        return_exceptions=True,
+    )
+    assert [type(r) for r in results if r is not None] == [KeyError]
+    assert (await database.read("SELECT COUNT(*) FROM messages"))[0][0] == 10
+    assert await database.read("SELECT * FROM notices") == []
+
+
+async def test_a_write_is_carried_out_when_its_waiter_is_cancelled(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    task = asyncio.ensure_future(conversations.append(session, "r", [(0, user_text("q"))]))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await conversations.append(session, "other", [(0, user_text("z"))])
+    assert (await database.read("SELECT COUNT(*) FROM messages"))[0][0] == 2
+
+
+async def test_a_locked_database_is_said_and_mends_itself(
+    tmp_path: Path, database: Database
+) -> None:
+    await database.write(_set_short_timeout)
+    other = sqlite3.connect(tmp_path / "galata.db")
+    other.execute("BEGIN IMMEDIATE")
+    inbox = Inbox(database)
+    with pytest.raises(StoreUnavailable):
+        await inbox.put(entry("m:1"))
+    other.rollback()
+    other.close()
+    assert await inbox.put(entry("m:1")) is not None
+
+
+async def _set_short_timeout(connection: aiosqlite.Connection) -> None:
+    await connection.execute("PRAGMA busy_timeout = 10")
+
+
+async def test_a_newer_database_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "galata.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with pytest.raises(StoreTooNew, match="schema 999"):
+        await Database.open(path)
+
+
+async def test_a_file_that_is_no_database_is_said_clearly(tmp_path: Path) -> None:
+    path = tmp_path / "galata.db"
+    path.write_bytes(b"no database at all " * 100)
+    with pytest.raises(StoreUnavailable, match=r"galata\.db"):
+        await Database.open(path)
+
+
+async def test_the_audit_table_takes_no_changes(database: Database) -> None:
+    people = People(database)
+    code = await people.create_owner_link("telegram")
+    assert await people.claim_ownership("telegram", "7", code)
+
+    async def tamper(connection: aiosqlite.Connection) -> None:
+        await connection.execute("DELETE FROM audit")
+
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        await database.write(tamper)
+
+
+async def test_an_owner_link_works_once_on_its_channel_and_in_time(database: Database) -> None:
+    people = People(database)
+    code = await people.create_owner_link("telegram")
+    assert not await people.claim_ownership("slack", "7", code)
+    assert not await people.claim_ownership("telegram", "7", "own_guess")
+    assert await people.claim_ownership("telegram", "7", code)
+    assert not await people.claim_ownership("telegram", "8", code)
+    assert await people.owners() == {("telegram", "7")}
+    late = await people.create_owner_link("telegram")
+
+    async def age(connection: aiosqlite.Connection) -> None:
+        await connection.execute("UPDATE owner_links SET expires_at = '2020-01-01'")
+
+    await database.write(age)
+    assert not await people.claim_ownership("telegram", "9", late)
+
+
+async def test_a_notice_is_told_once_in_a_while(database: Database) -> None:
+    people = People(database)
+    day = timedelta(days=1)
+    assert [await people.tell_once(k, day) for k in ("a", "a", "b")] == [True, False, True]
+    assert await people.tell_once("a", timedelta(0))
+
+
+async def test_usage_is_booked_once_and_summed(database: Database) -> None:
+    usage = UsageStore(database)
+    session = await Conversations(database).open(PLACE)
+    row = UsageRow("r", 1, session, "u", "m", "answer", "completed", Usage(10, 5), 1_500)
+    await usage.book([row])
+    await usage.book([row])
+    assert await usage.cost_since(datetime.now(UTC) - timedelta(days=1)) == 1_500
+    assert await usage.cost_since(datetime.now(UTC) + timedelta(days=1)) == 0
+    assert await usage.of_session(session) == (1, Usage(10, 5))
+
+
+async def test_day_files_are_appended_whole_and_private(tmp_path: Path) -> None:
+    files = DailyFiles(tmp_path / "memory")
+    now = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
+    talk = [user_text("I moved to Bern."), M("assistant", (ToolUseBlock("a", "now", {}),))]
+    paths = await asyncio.gather(*(files.flush("telegram:1:7", talk, now) for _ in range(20)))
+    path = paths[0]
+    assert path is not None
+    assert path.name == "2026-11-30.md"
+    assert path.read_text() == digest(talk, now) * 20
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert await files.flush("telegram:1:7", [], now) is None
+
+
+def test_scopes_never_share_a_folder_nor_leave_theirs() -> None:
+    scopes = ["telegram:1:7", "telegram:1-7", "../../etc", "a/b", "a.b", "", "x" * 500]
+    folders = [scope_folder(scope) for scope in scopes]
+    assert len(set(folders)) == len(scopes)
+    assert all(folder == Path(folder).name and not folder.startswith(".") for folder in folders)
