@@ -22,12 +22,16 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers import slack_blocks
+from tests.servers import slack_files, slack_interact
 from tests.servers.slack_chat import Conversation
+from tests.servers.slack_delivery import Delivery
 from tests.servers.slack_faults import HTML_ERROR, Fault, Faults
-from tests.servers.slack_methods import MESSAGE_METHODS, Method
-from tests.servers.slack_socket import Ack, Delivery
-from tests.servers.slack_state import Button, File, Json, Message, SlackError, User
+from tests.servers.slack_http import sign
+from tests.servers.slack_render import Button, Json
+from tests.servers.slack_socket import Ack
+from tests.servers.slack_state import File, Message, SlackError, User
+from tests.servers.slack_table import METHODS
+from tests.servers.slack_views import View
 from tests.servers.slack_world import World
 
 __all__ = [
@@ -41,9 +45,8 @@ __all__ = [
     "SlackError",
     "SlackServer",
     "User",
+    "View",
 ]
-
-METHODS: dict[str, tuple[Method, tuple[str, ...]]] = {**MESSAGE_METHODS}
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,14 @@ class SlackServer(World):
         team_name: str = "Testers",
         bot_name: str = "Galata",
     ) -> None:
-        super().__init__(team_id=team_id, team_name=team_name, bot_name=bot_name)
+        super().__init__(
+            team_id=team_id, team_name=team_name, bot_name=bot_name, secret=signing_secret
+        )
         self.bot_token = bot_token
         self.app_token = app_token
         self.signing_secret = signing_secret
         self.calls: list[Call] = []
         self.faults = Faults()
-        self.block_violations: list[str] = []
-        """What slack_sdk's own validation says against blocks that came in."""
-        self.origin = ""
         self._runner: web.AppRunner | None = None
 
     # ---- life ---------------------------------------------------------------------------------
@@ -91,6 +93,10 @@ class SlackServer(World):
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/api/{method}", self._handle)
         app.router.add_get("/link/", self.socket.serve)
+        app.router.add_get("/files-pri/{id}/{name}", self._download)
+        app.router.add_get("/files-pri/{id}/download/{name}", self._download)
+        app.router.add_post("/upload/v1/{file_id}", self._upload)
+        app.router.add_post("/hooks/{token}", self._respond_to)
         self._runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=0.2
         )
@@ -103,6 +109,7 @@ class SlackServer(World):
         """Ends stalls and connections and closes the port."""
         self.faults.release_all()
         await self.socket.stop()
+        await self.http.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -178,66 +185,53 @@ class SlackServer(World):
             Fault(method, error="ratelimited", status=status, retry_after=retry_after, left=count)
         )
 
-    def note_blocks(self, blocks: list[Json]) -> None:
-        """Records what slack_sdk says against blocks."""
-        self.block_violations += slack_blocks.violations_of_sdk(blocks)
+    def sign(self, body: bytes, timestamp: int | None = None) -> dict[str, str]:
+        """The headers that Slack would send with `body`, for a request that a test makes itself."""
+        return sign(self.signing_secret, body, timestamp)
 
     # ---- HTTP ---------------------------------------------------------------------------------
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
-        params = await read_params(request)
-        token = params.pop("token", None) or _bearer(request)
-        self.calls.append(Call(method, params))
-        self.changed()
         try:
+            params = await read_params(request)
+            token = params.pop("token", None) or _bearer(request)
+            self.calls.append(Call(method, params))
+            self.changed()
             fault = self.faults.take(method, params)
             if fault is not None:
                 return await self._fail(request, method, params, token, fault)
-            return self._respond(method, self._perform(method, params, token))
+            return self._answer(method, self._perform(method, params, token))
         except SlackError as error:
-            return self._respond(method, error.body, error.status, error.headers)
+            return self._answer(method, error.body, error.status, error.headers)
 
     def _perform(self, method: str, params: Json, token: str | None) -> Json:
-        if method not in METHODS and method not in ("auth.test", "apps.connections.open"):
+        if method not in METHODS:
             raise SlackError("unknown_method", req_method=method)
-        self._check_token(method, token)
-        if method == "auth.test":
-            return self._auth_test()
-        if method == "apps.connections.open":
-            return {"ok": True, "url": self.socket.open_ticket(self.origin)}
         act, scopes = METHODS[method]
-        if scopes and not set(scopes) & set(self.scopes):
-            raise SlackError("missing_scope", needed=scopes[0], provided=",".join(self.scopes))
+        self._check_token(method, token, scopes)
         result = {"ok": True, **act(self, params)}
         self.changed()
         return result
 
-    def _check_token(self, method: str, token: str | None) -> None:
+    def _check_token(self, method: str, token: str | None, scopes: tuple[str, ...]) -> None:
         if not token:
             raise SlackError("not_authed")
         if token not in (self.bot_token, self.app_token):
             raise SlackError("invalid_auth")
-        wanted = self.app_token if method == "apps.connections.open" else self.bot_token
-        if token != wanted and method != "auth.test":
+        for_app = method == "apps.connections.open"
+        if token != (self.app_token if for_app else self.bot_token) and method != "auth.test":
             raise SlackError("not_allowed_token_type")
+        if not for_app:
+            self.need_scope(*scopes)
+        elif not set(scopes) & set(self.app_scopes):
+            provided = ",".join(self.app_scopes)
+            raise SlackError("missing_scope", needed=scopes[0], provided=provided)
 
-    def _auth_test(self) -> Json:
-        return {
-            "ok": True,
-            "url": f"https://{self.domain}.slack.com/",
-            "team": self.team_name,
-            "user": self.bot.handle,
-            "team_id": self.team_id,
-            "user_id": self.bot.id,
-            "bot_id": self.bot.bot_id,
-            "is_enterprise_install": False,
-        }
-
-    def _respond(
+    def _answer(
         self, method: str, body: Json, status: int = 200, headers: dict[str, str] | None = None
     ) -> web.Response:
-        own = {"x-oauth-scopes": ",".join(self.scopes), "x-slack-req-id": "test"}
+        own = {"x-oauth-scopes": ",".join(self.scopes)}
         if method in METHODS:
             own["x-accepted-oauth-scopes"] = ",".join(METHODS[method][1])
         return web.json_response(body, status=status, headers=own | (headers or {}))
@@ -248,7 +242,7 @@ class SlackServer(World):
         done = self._perform(method, params, token) if fault.acted else None
         if fault.stall:
             await fault.released.wait()
-            return self._respond(method, done or self._perform(method, params, token))
+            return self._answer(method, done or self._perform(method, params, token))
         if fault.drop:
             if request.transport is not None:
                 request.transport.abort()
@@ -259,11 +253,49 @@ class SlackServer(World):
         if fault.retry_after is not None:
             headers["Retry-After"] = str(fault.retry_after)
         body = {"ok": False, "error": fault.error}
-        return self._respond(method, body, fault.status, headers)
+        return self._answer(method, body, fault.status, headers)
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        file_id = request.match_info["id"].partition("-")[2]
+        self.calls.append(Call("files.download", {"file": file_id}))
+        self.changed()
+        fault = self.faults.take("files.download", {"file": file_id})
+        if fault is not None:
+            return await self._fail(request, "files.download", {}, None, fault)
+        authorized = _bearer(request) == self.bot_token
+        file = slack_files.download(self, file_id, authorized)
+        if file is None:
+            return web.Response(text=slack_files.LOGIN_PAGE, content_type="text/html")
+        return web.Response(body=file.content, headers={"Content-Type": file.mimetype})
+
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        if request.content_type.startswith("multipart/"):
+            parts = (await request.post()).values()
+            fields = [part.file.read() for part in parts if isinstance(part, web.FileField)]
+            content = fields[0] if fields else b""
+        else:
+            content = await request.read()
+        try:
+            text = slack_files.take_upload(self, request.match_info["file_id"], content)
+        except SlackError as error:
+            return web.Response(text=str(error), status=error.status)
+        return web.Response(text=text)
+
+    async def _respond_to(self, request: web.Request) -> web.StreamResponse:
+        params = await read_params(request)
+        self.calls.append(Call("response_url", params))
+        try:
+            slack_interact.respond(self, request.match_info["token"], params)
+        except SlackError as error:
+            status = error.status if error.status != 200 else 400
+            return web.json_response(error.body, status=status)
+        finally:
+            self.changed()
+        return web.Response(text="ok")
 
 
 async def read_params(request: web.Request) -> Json:
-    """Parameters from the query, a form or JSON."""
+    """Parameters from the query, a form or JSON. Raises `SlackError`."""
     params: dict[str, Any] = dict(request.query)
     if request.content_type == "application/json":
         text = await request.text()

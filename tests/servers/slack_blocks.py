@@ -1,4 +1,4 @@
-"""Block Kit: the limits of the reference pages, and blocks as a person reads them.
+"""Block Kit: the limits of the reference pages.
 
 Limits from docs.slack.dev/reference/block-kit: 50 blocks in a message (100 in a view), 25 elements
 of actions, 10 of context, 3,000 characters of a section, 10 fields of 2,000, 150 of a header, 75
@@ -8,13 +8,14 @@ of a button, 2,000 of its value, 255 of an id, 12,000 of all markdown blocks tog
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from slack_sdk.errors import SlackObjectFormationError
 from slack_sdk.models.blocks import Block
 
-from tests.servers.slack_state import Button, Json, SlackError
+from tests.servers.slack_render import Json, elements_of
+from tests.servers.slack_state import SlackError
 
 MARKDOWN_LIMIT = 12_000
 
@@ -206,72 +207,9 @@ def _check_unique(blocks: list[Json], name: str, report: Report) -> None:
             report(f"block_id already exists: {own}", f"/{name}/{index}/block_id")
         seen.add(own or "")
         actions: set[str] = set()
-        for place, element in enumerate(_elements(block)):
+        for place, element in enumerate(elements_of(block)):
             action = element.get("action_id")
             if action and action in actions:
                 where = f"/{name}/{index}/elements/{place}/action_id"
                 report(f"action_id already exists: {action}", where)
             actions.add(action or "")
-
-
-def _elements(block: Json) -> Iterator[Json]:
-    for element in block.get("elements") or []:
-        if isinstance(element, dict):
-            yield element
-    for single in ("accessory", "element"):
-        if isinstance(block.get(single), dict):
-            yield block[single]
-
-
-def buttons(blocks: list[Json]) -> list[Button]:
-    """All buttons of a message, in order."""
-    return [
-        Button(
-            element["text"]["text"],
-            element.get("action_id", ""),
-            element.get("value", ""),
-            block.get("block_id", ""),
-            element.get("style", ""),
-            element.get("url", ""),
-        )
-        for block in blocks
-        for element in _elements(block)
-        if element.get("type") == "button"
-    ]
-
-
-def render(blocks: list[Json]) -> str:
-    """The blocks as text, a line each; buttons as `[text]`."""
-    return "\n".join(line for block in blocks if (line := _render_block(block)))
-
-
-def _render_block(block: Json) -> str:
-    kind = block["type"]
-    if kind == "markdown":
-        return str(block["text"])
-    if kind == "divider":
-        return "---"
-    if kind == "rich_text":
-        return "".join(_leaves(block["elements"]))
-    parts = [block["text"]["text"]] if isinstance(block.get("text"), dict) else []
-    parts += [field["text"] for field in block.get("fields", [])]
-    if kind == "input":
-        parts.append(block["label"]["text"])
-    for element in _elements(block):
-        if element.get("type") == "button":
-            parts.append(f"[{element['text']['text']}]")
-        elif isinstance(element.get("text"), str):
-            parts.append(element["text"])
-    return " ".join(parts)
-
-
-def _leaves(elements: list[Json]) -> Iterator[str]:
-    for element in elements:
-        if element.get("elements"):
-            yield from _leaves(element["elements"])
-        elif element.get("type") == "user":
-            yield f"<@{element['user_id']}>"
-        elif element.get("type") == "emoji":
-            yield f":{element['name']}:"
-        else:
-            yield str(element.get("text") or element.get("url", ""))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tests.servers.slack_socket import Delivery
-from tests.servers.slack_state import File, Json, Message, User
+from tests.servers import slack_interact
+from tests.servers.slack_delivery import Delivery
+from tests.servers.slack_render import Button, Json, rich_text, typed
+from tests.servers.slack_state import File, Message, User
 
 if TYPE_CHECKING:
     from tests.servers.slack_world import World
-
-CHANNEL_TYPES = {"im": "im", "mpim": "mpim", "channel": "channel", "group": "group"}
 
 
 class Conversation:
@@ -75,16 +74,18 @@ class Conversation:
         deliver: bool = True,
         **extra: Any,
     ) -> Message:
-        """Somebody writes. `<@BOT>` in the text stands for the bot; `sender` is the only other
-        member by default; `extra` are further fields of the message. Without `deliver` the events
-        wait in `message.events` for `server.deliver`, in any order."""
+        """Somebody writes `text` as typed; `<@BOT>` in it stands for the bot, `<@U…>` for others.
+
+        `sender` is the only other member by default; `extra` are further fields of the message.
+        The events are in `message.events`; without `deliver` they wait for `server.deliver`.
+        """
         who = sender or self._only_person()
         attached = list(files)
         message = Message(
             self.id,
             self.world.ids.ts(),
             who.id,
-            text.replace("<@BOT>", self.world.bot.mention),
+            self._typed(text),
             thread_ts=_ts(thread),
             bot_id=who.bot_id,
             subtype=subtype or ("file_share" if attached else None),
@@ -93,37 +94,23 @@ class Conversation:
             extra={"team": self.world.team_id, **extra},
         )
         if not who.is_bot and text:
-            message.blocks = [_rich_text(message.text)]
-        for file in attached:
-            file.shares.append(self.id)
+            message.blocks = [rich_text(message.text, self.world.ids.next("blk"))]
         self.add(message, deliver=deliver)
         return message
 
     def edit(self, message: Message, text: str, editor: User | None = None) -> None:
         """Somebody changes what they wrote: `message_changed` with `edited`."""
         before = message.json()
-        message.text = text.replace("<@BOT>", self.world.bot.mention)
-        message.blocks = [_rich_text(message.text)]
+        message.text = self._typed(text)
+        message.blocks = [rich_text(message.text, self.world.ids.next("blk"))]
         message.edited = {"user": editor.id if editor else message.user, "ts": self.world.ids.ts()}
         self.changed(message, before)
 
     def delete(self, message: Message) -> None:
         """The message goes: `message_deleted`."""
         message.deleted = True
-        if message.ephemeral_to is None:
-            ts = self.world.ids.ts()
-            self._emit_message(
-                {
-                    "type": "message",
-                    "subtype": "message_deleted",
-                    "hidden": True,
-                    "deleted_ts": message.ts,
-                    "previous_message": message.json(),
-                    "ts": ts,
-                    "event_ts": ts,
-                },
-                message,
-            )
+        about = {"deleted_ts": message.ts, "previous_message": message.json()}
+        self._emit_hidden("message_deleted", message, about)
         self.world.changed()
 
     def unfurl(self, message: Message, title: str = "Example") -> None:
@@ -139,6 +126,25 @@ class Conversation:
         message.reactions.setdefault(name, []).append((user or self._only_person()).id)
         self.world.changed()
 
+    def slash(
+        self,
+        command: str,
+        text: str = "",
+        user: User | None = None,
+        *,
+        thread: Message | str | None = None,
+    ) -> Delivery | None:
+        """A slash command of the app (`server.commands`). None when Slack keeps it to itself, as
+        it does with unknown ones and in threads: the person sees why."""
+        return slack_interact.slash(self, command, text, user or self._only_person(), thread)
+
+    def press(self, message: Message, button: str | Button, user: User | None = None) -> Delivery:
+        """A button is pressed; `button` is its text, its action_id, or the button itself.
+
+        Raises `AssertionError` when the message does not show it.
+        """
+        return slack_interact.press(self, message, button, user or self._only_person())
+
     def join(self, user: User, inviter: User | None = None) -> None:
         """`member_joined_channel`, for the bot too."""
         if user not in self.members:
@@ -153,7 +159,32 @@ class Conversation:
         }
         if inviter is not None:
             event["inviter"] = inviter.id
-        self.world.emit(event)
+        if self.has_bot:
+            self.world.emit(event)
+
+    def json(self, *, members: bool = False) -> Json:
+        """The channel object."""
+        body: Json = {
+            "id": self.id,
+            "created": 1700000000,
+            "is_archived": self.is_archived,
+            "is_im": self.kind == "im",
+            "is_org_shared": False,
+            "context_team_id": self.world.team_id,
+        }
+        if self.kind == "im":
+            return body | {"user": self._only_person().id, "is_user_deleted": False}
+        body |= {
+            "name": self.name,
+            "is_channel": self.kind == "channel",
+            "is_group": self.kind == "group",
+            "is_mpim": self.kind == "mpim",
+            "is_private": self.kind != "channel",
+            "is_member": self.has_bot,
+            "topic": {"value": "", "creator": "", "last_set": 0},
+            "purpose": {"value": "", "creator": "", "last_set": 0},
+        }
+        return body | ({"num_members": len(self.members)} if members else {})
 
     # ---- shared with the Web API --------------------------------------------------------------
 
@@ -166,7 +197,8 @@ class Conversation:
         """Puts a message here and tells the app, as far as it is a member."""
         message.history.append(message.shown)
         self.log.append(message)
-        message.events = []
+        for file in message.files:
+            file.shares.setdefault(self.id, []).append(message.ts)
         if message.ephemeral_to is None and self.has_bot:
             message.events = self._events_of(message)
             if deliver:
@@ -179,27 +211,15 @@ class Conversation:
     def changed(self, message: Message, before: Json) -> None:
         """Records a new state of a message and sends `message_changed`."""
         message.history.append(message.shown)
-        if message.ephemeral_to is None:
-            ts = self.world.ids.ts()
-            self._emit_message(
-                {
-                    "type": "message",
-                    "subtype": "message_changed",
-                    "hidden": True,
-                    "message": message.json(),
-                    "previous_message": before,
-                    "ts": ts,
-                    "event_ts": ts,
-                },
-                message,
-            )
+        about = {"message": message.json(), "previous_message": before}
+        self._emit_hidden("message_changed", message, about)
         self.world.changed()
 
     def _events_of(self, message: Message) -> list[Delivery]:
         event = message.json() | {
             "channel": self.id,
             "event_ts": message.ts,
-            "channel_type": CHANNEL_TYPES[self.kind],
+            "channel_type": self.kind,
         }
         parent = self.find(message.thread_ts) if message.thread_ts else None
         if parent is not None:
@@ -220,25 +240,29 @@ class Conversation:
         parent.reply_users.append(message.user)
         parent.latest_reply = message.ts
         parent.thread_ts = parent.ts
+        about = {"message": parent.json(), "previous_message": before}
+        self._emit_hidden("message_changed", parent, about)
+
+    def _emit_hidden(self, subtype: str, message: Message, about: Json) -> None:
+        """An event about a message that everybody sees."""
+        if not self.has_bot or message.ephemeral_to is not None:
+            return
         ts = self.world.ids.ts()
-        self._emit_message(
+        self.world.emit(
             {
                 "type": "message",
-                "subtype": "message_changed",
+                "subtype": subtype,
                 "hidden": True,
-                "message": parent.json(),
-                "previous_message": before,
+                "channel": self.id,
+                "channel_type": self.kind,
                 "ts": ts,
                 "event_ts": ts,
-            },
-            parent,
+                **about,
+            }
         )
 
-    def _emit_message(self, event: Json, message: Message) -> None:
-        if self.has_bot:
-            self.world.emit(
-                event | {"channel": message.channel, "channel_type": CHANNEL_TYPES[self.kind]}
-            )
+    def _typed(self, text: str) -> str:
+        return typed(text.replace("<@BOT>", self.world.bot.mention))
 
     def _only_person(self) -> User:
         people = [one for one in self.members if one is not self.world.bot]
@@ -251,15 +275,3 @@ def _ts(thread: Message | str | None) -> str | None:
     if thread is None or isinstance(thread, str):
         return thread
     return thread.thread_ts or thread.ts
-
-
-def _rich_text(text: str) -> Json:
-    """The block that Slack's client makes of what a person types."""
-    parts: list[Json] = []
-    for piece in re.split(r"(<@U\w+>)", text):
-        if piece.startswith("<@U"):
-            parts.append({"type": "user", "user_id": piece[2:-1]})
-        elif piece:
-            parts.append({"type": "text", "text": piece})
-    section = {"type": "rich_text_section", "elements": parts}
-    return {"type": "rich_text", "block_id": uuid.uuid4().hex[:5], "elements": [section]}

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import html
-import json
-from collections.abc import Callable
+import re
 from typing import Any
 
 from tests.servers import slack_blocks
 from tests.servers.slack_chat import Conversation
-from tests.servers.slack_state import Json, Message, SlackError
+from tests.servers.slack_params import want
+from tests.servers.slack_render import Json, elements_of, escaped
+from tests.servers.slack_state import Message, SlackError
 from tests.servers.slack_world import World
 
 UPDATE_LIMIT_BYTES = 4_000
-"""chat.update: the docs say 4,000 characters; measured by others it is UTF-8 bytes of the text
-after `&`, `<` and `>` are escaped (openclaw PR#115027)."""
+"""chat.update: the docs say 4,000 characters; measured on the real one it is UTF-8 bytes
+(openclaw/openclaw#115027), counted after `&`, `<` and `>` are escaped (GitLab's report)."""
+
 POST_LIMIT = 40_000
 MARKDOWN_TEXT_LIMIT = 12_000
-
-
-def want(params: Json, name: str) -> str:
-    """A required parameter. Raises `invalid_arguments` as Slack words it."""
-    value = params.get(name)
-    if value in (None, ""):
-        raise SlackError(
-            "invalid_arguments",
-            response_metadata={"messages": [f"[ERROR] missing required field: {name}"]},
-        )
-    return str(value)
-
-
-def flag(params: Json, name: str) -> bool:
-    """A boolean parameter; `1` and `true` are true."""
-    return str(params.get(name, "")).lower() in ("1", "true")
 
 
 def writable(world: World, channel: str, *, allow_user: bool = True) -> Conversation:
@@ -49,68 +34,89 @@ class Content:
     """Text and blocks of a request, checked. Raises `SlackError`."""
 
     def __init__(self, world: World, params: Json, *, update: bool = False) -> None:
-        raw_blocks = params.get("blocks")
-        self.has_blocks = raw_blocks is not None
+        raw = params.get("blocks")
+        markdown = params.get("markdown_text")
+        self.has_blocks = raw is not None
         self.has_text = params.get("text") is not None
         self.text = str(params.get("text") or "")
-        markdown = params.get("markdown_text")
-        if markdown is not None and (self.text or raw_blocks):
+        if markdown is not None and (self.text or raw):
             raise SlackError("markdown_text_conflict")
-        self.blocks = slack_blocks.parse(raw_blocks) if raw_blocks else []
-        world.note_blocks(self.blocks)
+        self.blocks = slack_blocks.parse(raw) if raw else []
         if markdown is not None:
             self._take_markdown(str(markdown))
-        elif not self.text.strip() and not self.blocks and not params.get("attachments"):
-            raise SlackError("no_text")
-        size = len(html.escape(self.text, quote=False).encode()) if update else len(self.text)
-        if size > (UPDATE_LIMIT_BYTES if update else POST_LIMIT) and markdown is None:
+        else:
+            self._check_text(world, params, update)
+        world.note_blocks(self.blocks)
+        give_ids(world, self.blocks)
+
+    def _check_text(self, world: World, params: Json, update: bool) -> None:
+        if not self.text.strip():
+            if not self.blocks and not params.get("attachments"):
+                raise SlackError("no_text")
+            world.violations.append("top-level text is missing beside blocks")
+        stored = escaped(self.text)
+        if update and len(stored.encode()) > UPDATE_LIMIT_BYTES:
             raise SlackError("msg_too_long")
-        self._give_block_ids(world)
+        if len(self.text) > POST_LIMIT:
+            raise SlackError("msg_too_long")
+        self.text = stored
 
     def _take_markdown(self, markdown: str) -> None:
         if not markdown.strip():
             raise SlackError("no_text")
         if len(markdown) > MARKDOWN_TEXT_LIMIT:
             raise SlackError("msg_too_long")
-        self.text = markdown
+        self.text = escaped(markdown)
         self.has_text = self.has_blocks = True
         self.blocks = [{"type": "markdown", "text": markdown}]
 
-    def _give_block_ids(self, world: World) -> None:
-        for block in self.blocks:
-            block.setdefault("block_id", world.ids.next("blk"))
-            for element in block.get("elements", []):
-                if element.get("type") == "button":
-                    element.setdefault("action_id", world.ids.next("act"))
+
+def give_ids(world: World, blocks: list[Json]) -> None:
+    """Slack makes up the ids that the app leaves out."""
+    for block in blocks:
+        block.setdefault("block_id", world.ids.next("blk"))
+        for element in elements_of(block):
+            if element.get("type") == "button":
+                element.setdefault("action_id", world.ids.next("act"))
 
 
-def bot_message(
-    world: World, conversation: Conversation, params: Json, content: Content
-) -> Message:
-    """A message of the bot, not yet in its conversation. Raises for a thread that is not there."""
-    thread_ts = params.get("thread_ts") or None
-    if thread_ts is not None:
-        parent = conversation.find(str(thread_ts))
-        if parent is None:
-            raise SlackError("thread_not_found")
-        if parent.thread_ts not in (None, parent.ts):
-            thread_ts = parent.thread_ts
+def check_thread(conversation: Conversation, thread_ts: Any) -> str | None:
+    """The `ts` of the thread's first message. A reply's `ts` leads to its thread."""
+    if thread_ts in (None, ""):
+        return None
+    if not re.fullmatch(r"\d{10}\.\d{6}", str(thread_ts)):
+        message = f"[ERROR] {thread_ts} is not a valid thread_ts"
+        raise SlackError("invalid_thread_ts", response_metadata={"messages": [message]})
+    root = conversation.find(str(thread_ts))
+    if root is None:
+        raise SlackError("thread_not_found")
+    return root.thread_ts or root.ts
+
+
+def bot_message_of(world: World, conversation: Conversation, text: str) -> Message:
+    """A message of the bot, not yet in its conversation."""
     return Message(
         conversation.id,
         world.ids.ts(),
         world.bot.id,
-        content.text,
-        content.blocks,
-        thread_ts=thread_ts,
+        text,
         bot_id=world.bot.bot_id,
         app_id=world.app_id,
         extra={"team": world.team_id},
     )
 
 
+def _message_of(world: World, conversation: Conversation, params: Json) -> Message:
+    thread_ts = check_thread(conversation, params.get("thread_ts"))
+    content = Content(world, params)
+    message = bot_message_of(world, conversation, content.text)
+    message.blocks, message.thread_ts = content.blocks, thread_ts
+    return message
+
+
 def post_message(world: World, params: Json) -> Json:
     conversation = writable(world, want(params, "channel"))
-    message = bot_message(world, conversation, params, Content(world, params))
+    message = _message_of(world, conversation, params)
     conversation.add(message)
     return {"channel": conversation.id, "ts": message.ts, "message": message.json()}
 
@@ -120,13 +126,13 @@ def post_ephemeral(world: World, params: Json) -> Json:
     user = world.users.get(want(params, "user"))
     if user is None or user not in conversation.members:
         raise SlackError("user_not_in_channel")
-    message = bot_message(world, conversation, params, Content(world, params))
+    message = _message_of(world, conversation, params)
     message.ephemeral_to = user.id
     conversation.add(message)
     return {"message_ts": message.ts}
 
 
-def own_message(world: World, params: Json, refusal: str) -> tuple[Conversation, Message]:
+def _own(world: World, params: Json, refusal: str) -> tuple[Conversation, Message]:
     """The bot's own message that a request names; `refusal` if it is another's."""
     conversation = world.conversation(want(params, "channel"))
     message = conversation.find(want(params, "ts"))
@@ -137,16 +143,22 @@ def own_message(world: World, params: Json, refusal: str) -> tuple[Conversation,
     return conversation, message
 
 
-def update(world: World, params: Json) -> Json:
-    conversation, message = own_message(world, params, "cant_update_message")
-    content = Content(world, params, update=True)
+def replace(conversation: Conversation, message: Message, content: Content) -> None:
+    """A new state of a message. Blocks stay only when neither text nor blocks are given; the
+    `edited` flag is not set when there are blocks (both as the docs of chat.update say)."""
     before = message.json()
-    message.text = content.text if content.has_text else message.text
+    if content.has_text:
+        message.text = content.text
     if content.has_blocks or content.has_text:
         message.blocks = content.blocks
     if not content.blocks:
-        message.edited = {"user": world.bot.id, "ts": world.ids.ts()}
+        message.edited = {"user": message.user, "ts": conversation.world.ids.ts()}
     conversation.changed(message, before)
+
+
+def update(world: World, params: Json) -> Json:
+    conversation, message = _own(world, params, "cant_update_message")
+    replace(conversation, message, Content(world, params, update=True))
     return {
         "channel": conversation.id,
         "ts": message.ts,
@@ -156,27 +168,27 @@ def update(world: World, params: Json) -> Json:
 
 
 def delete(world: World, params: Json) -> Json:
-    conversation, message = own_message(world, params, "cant_delete_message")
+    conversation, message = _own(world, params, "cant_delete_message")
     conversation.delete(message)
     return {"channel": conversation.id, "ts": message.ts}
 
 
-def reacted(world: World, params: Json) -> tuple[Message, str]:
+def _reacted(world: World, params: Json) -> tuple[Message, str]:
     """The message and the reaction of a request."""
     conversation = world.conversation(want(params, "channel"))
+    name = want(params, "name").strip(":")
+    if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
+        raise SlackError("invalid_name")
     message = conversation.find(want(params, "timestamp"))
     if message is None:
         raise SlackError("message_not_found")
-    name = want(params, "name").strip(":")
-    if not name.replace("_", "").replace("-", "").replace("+", "").isalnum():
-        raise SlackError("invalid_name")
     if not conversation.has_bot:
         raise SlackError("not_in_channel")
     return message, name
 
 
 def add_reaction(world: World, params: Json) -> Json:
-    message, name = reacted(world, params)
+    message, name = _reacted(world, params)
     users = message.reactions.setdefault(name, [])
     if world.bot.id in users:
         raise SlackError("already_reacted")
@@ -185,7 +197,7 @@ def add_reaction(world: World, params: Json) -> Json:
 
 
 def remove_reaction(world: World, params: Json) -> Json:
-    message, name = reacted(world, params)
+    message, name = _reacted(world, params)
     users = message.reactions.get(name, [])
     if world.bot.id not in users:
         raise SlackError("no_reaction")
@@ -193,26 +205,3 @@ def remove_reaction(world: World, params: Json) -> Json:
     if not users:
         del message.reactions[name]
     return {}
-
-
-def as_json(value: Any, otherwise: Any) -> Any:
-    """A parameter that may be JSON in a string."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except ValueError:
-            raise SlackError("invalid_arguments") from None
-    return otherwise if value is None else value
-
-
-Method = Callable[[World, Json], Json]
-
-MESSAGE_METHODS: dict[str, tuple[Method, tuple[str, ...]]] = {
-    "chat.postMessage": (post_message, ("chat:write",)),
-    "chat.postEphemeral": (post_ephemeral, ("chat:write",)),
-    "chat.update": (update, ("chat:write",)),
-    "chat.delete": (delete, ("chat:write",)),
-    "reactions.add": (add_reaction, ("reactions:write",)),
-    "reactions.remove": (remove_reaction, ("reactions:write",)),
-}
-"""Each method with the scopes of which one is needed."""

@@ -19,42 +19,11 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.servers.slack_state import Json
+from tests.servers.slack_delivery import Delivery
+from tests.servers.slack_render import Json
 
 MAX_CONNECTIONS = 10
 """docs: up to 10 open connections at the same time."""
-
-
-@dataclass(eq=False)
-class Delivery:
-    """One thing that the app has to acknowledge: an event, a command, a press, a form.
-
-    `attempts` counts the times it was sent or could not be, `sent` those in which it went out on a
-    connection or to the request URL; `response` is what the acknowledgement carried.
-    """
-
-    kind: str
-    payload: Json
-    accepts_response: bool = False
-    envelope_id: str = ""
-    attempts: int = 0
-    sent: int = 0
-    acknowledged: bool = False
-    given_up: bool = False
-    response: Any = None
-    on_response: Callable[[Delivery], None] | None = None
-    timer: asyncio.TimerHandle | None = None
-
-    @property
-    def event(self) -> Json:
-        """The inner event of an `events_api` delivery."""
-        event: Json = self.payload.get("event", {})
-        return event
-
-    @property
-    def done(self) -> bool:
-        """Nothing more will be sent."""
-        return self.acknowledged or self.given_up
 
 
 @dataclass(frozen=True)
@@ -81,21 +50,27 @@ class Connection:
 
 
 class SocketMode:
-    """All websockets of the app. `ack_timeout_s` is 3 at Slack; `max_retries` is 3."""
+    """All websockets of the app.
+
+    Settable: `ack_timeout_s` (3 at Slack), `max_retries` of an event (3), `retry_delay_s` (Slack
+    waits 0, 60 and 300 s; here 0), `ping_interval_s` (None: no pings from the server),
+    `refuse_handshakes` (how many of the next handshakes are refused).
+    """
 
     def __init__(self, app_id: str, changed: Callable[[], None]) -> None:
         self.app_id = app_id
         self.ack_timeout_s = 3.0
         self.max_retries = 3
         self.retry_delay_s = 0.0
-        self.enabled = True
         self.ping_interval_s: float | None = None
         self.refuse_handshakes = 0
-        self.tickets: dict[str, bool] = {}
         self.refused_handshakes = 0
+        self.tickets: dict[str, bool] = {}
+        """Each ticket, and whether it has been used."""
         self.connections: list[Connection] = []
+        """Those that are open, oldest first."""
         self.acks: list[Ack] = []
-        self.deliveries: list[Delivery] = []
+        self._deliveries: list[Delivery] = []
         self._by_envelope: dict[str, Delivery] = {}
         self._numbers = itertools.count(1)
         self._turn = itertools.count()
@@ -103,47 +78,42 @@ class SocketMode:
 
     # ---- sending ------------------------------------------------------------------------------
 
-    def deliver(self, delivery: Delivery) -> Delivery:
+    def deliver(self, delivery: Delivery) -> None:
         """Sends it to one of the open connections, again and again until it is acknowledged."""
-        self.deliveries.append(delivery)
+        self._deliveries.append(delivery)
         self._attempt(delivery)
-        return delivery
 
-    def repeat(self, delivery: Delivery, *, same_envelope: bool = True) -> None:
-        """Sends it once more although nobody asked, as Slack does after a lost acknowledgement:
-        the same envelope id, `retry_attempt` 0, on any connection that is open now."""
-        if same_envelope:
-            self._send(delivery, delivery.envelope_id, 0)
-        else:
-            self._send(delivery, str(uuid.uuid4()), 0)
+    def repeat(self, delivery: Delivery, *, same_envelope: bool = True, attempt: int = 0) -> None:
+        """Sends it once more although it may be acknowledged, as Slack was seen to: with the same
+        envelope id and `retry_attempt` 0, on any connection that is open now."""
+        envelope_id = delivery.envelope_id if same_envelope else str(uuid.uuid4())
+        if not self._send(delivery, envelope_id, attempt):
+            raise RuntimeError("nobody is connected")
 
     def _attempt(self, delivery: Delivery) -> None:
+        delivery.timer = None
         if delivery.done:
             return
-        number, delivery.attempts = delivery.attempts, delivery.attempts + 1
-        if self._send(delivery, str(uuid.uuid4()), number):
+        if self._send(delivery, str(uuid.uuid4()), delivery.attempts):
+            delivery.attempts += 1
             loop = asyncio.get_running_loop()
             delivery.timer = loop.call_later(self.ack_timeout_s, self._not_acknowledged, delivery)
-        elif delivery.kind != "events_api":
-            self._give_up(delivery)
+        elif delivery.repeats:
+            delivery.attempts = max(delivery.attempts, 1)
+        else:
+            delivery.give_up("dispatch_failed")
         self._changed()
 
     def _not_acknowledged(self, delivery: Delivery) -> None:
-        if delivery.done:
-            return
-        if delivery.kind != "events_api" or delivery.attempts > self.max_retries:
-            self._give_up(delivery)
+        delivery.timer = None
+        if not delivery.repeats or delivery.attempts > self.max_retries:
+            delivery.give_up("operation_timeout")
+            self._changed()
         elif self.retry_delay_s:
             loop = asyncio.get_running_loop()
             delivery.timer = loop.call_later(self.retry_delay_s, self._attempt, delivery)
         else:
             self._attempt(delivery)
-
-    def _give_up(self, delivery: Delivery) -> None:
-        delivery.given_up = True
-        if delivery.on_response is not None:
-            delivery.on_response(delivery)
-        self._changed()
 
     def _send(self, delivery: Delivery, envelope_id: str, attempt: int) -> bool:
         open_now = [one for one in self.connections if not one.ws.closed]
@@ -159,7 +129,7 @@ class SocketMode:
             "type": delivery.kind,
             "accepts_response_payload": delivery.accepts_response,
         }
-        if delivery.kind == "events_api":
+        if delivery.repeats:
             envelope |= {"retry_attempt": attempt, "retry_reason": "timeout" if attempt else ""}
         connection.envelopes.append(envelope)
         connection.frames.put_nowait(envelope)
@@ -204,7 +174,7 @@ class SocketMode:
             self._changed()
             return web.Response(status=403, text="ticket not accepted")
         self.tickets[ticket] = True
-        ws = web.WebSocketResponse(autoping=False)
+        ws = web.WebSocketResponse(autoping=False, timeout=1.0)
         await ws.prepare(request)
         connection = Connection(next(self._numbers), ws, request)
         await ws.send_str(json.dumps(self._hello()))
@@ -242,8 +212,8 @@ class SocketMode:
 
     def _catch_up(self) -> None:
         """What came while nobody was connected."""
-        for delivery in self.deliveries:
-            if not delivery.done and delivery.sent == 0:
+        for delivery in self._deliveries:
+            if not delivery.done and delivery.timer is None:
                 self._attempt(delivery)
 
     async def _write(self, connection: Connection) -> None:
@@ -276,19 +246,12 @@ class SocketMode:
         envelope_id = answer.get("envelope_id", "")
         self.acks.append(Ack(envelope_id, answer.get("payload"), connection.number))
         delivery = self._by_envelope.get(envelope_id)
-        if delivery is not None and not delivery.done:
-            delivery.acknowledged = True
-            delivery.response = answer.get("payload")
-            if delivery.timer is not None:
-                delivery.timer.cancel()
-            if delivery.on_response is not None:
-                delivery.on_response(delivery)
+        if delivery is not None:
+            delivery.acknowledge(answer.get("payload"))
         self._changed()
 
     async def stop(self) -> None:
         """Ends timers and connections."""
-        for delivery in self.deliveries:
-            if delivery.timer is not None:
-                delivery.timer.cancel()
-            delivery.given_up = delivery.given_up or not delivery.acknowledged
+        for delivery in self._deliveries:
+            delivery.stop_timer()
         self.cut()

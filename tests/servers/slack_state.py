@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tests.servers.slack_render import Button, Json, buttons, render, unescaped
+
 T = TypeVar("T")
-Json = dict[str, Any]
 
 
 class SlackError(Exception):
@@ -138,7 +139,7 @@ class User:
 
 @dataclass(eq=False)
 class File:
-    """An uploaded file. `shares` are the conversations in which it can be seen."""
+    """An uploaded file. `shares` are the messages (`ts`) that show it, by conversation."""
 
     id: str
     name: str
@@ -147,8 +148,9 @@ class File:
     url: str
     user: str
     title: str = ""
-    shares: list[str] = field(default_factory=list)
-    complete: bool = True
+    shares: dict[str, list[str]] = field(default_factory=dict)
+    expected: int | None = None
+    """Of an upload that is not complete: the announced size."""
 
     def json(self) -> Json:
         """The file object of a message and of files.info."""
@@ -171,18 +173,6 @@ class File:
             "url_private_download": self.url.replace("/files-pri/", "/files-pri/download/"),
             "file_access": "visible",
         }
-
-
-@dataclass(frozen=True)
-class Button:
-    """A button as a person sees it, and what its press carries."""
-
-    text: str
-    action_id: str
-    value: str
-    block_id: str
-    style: str = ""
-    url: str = ""
 
 
 @dataclass(eq=False)
@@ -219,15 +209,11 @@ class Message:
     @property
     def shown(self) -> str:
         """What a person reads: the blocks as text if there are any, else the text."""
-        from tests.servers.slack_blocks import render
-
-        return render(self.blocks) if self.blocks else self.text
+        return render(self.blocks) if self.blocks else unescaped(self.text)
 
     @property
     def buttons(self) -> list[Button]:
         """The buttons, in order."""
-        from tests.servers.slack_blocks import buttons
-
         return buttons(self.blocks)
 
     @property

@@ -6,9 +6,15 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from tests.servers import slack_blocks, slack_views
 from tests.servers.slack_chat import Conversation
-from tests.servers.slack_socket import Delivery, SocketMode
-from tests.servers.slack_state import Changes, File, Ids, Json, SlackError, User
+from tests.servers.slack_delivery import Delivery
+from tests.servers.slack_http import HttpEvents
+from tests.servers.slack_interact import ResponseUrl
+from tests.servers.slack_render import Json
+from tests.servers.slack_socket import SocketMode
+from tests.servers.slack_state import Changes, File, Ids, Message, SlackError, User
+from tests.servers.slack_views import Trigger, View
 
 T = TypeVar("T")
 
@@ -20,7 +26,6 @@ ALL_EVENTS = frozenset(
         "message.mpim",
         "app_mention",
         "member_joined_channel",
-        "app_home_opened",
     }
 )
 """The event subscriptions of the app, as a manifest names them."""
@@ -48,9 +53,14 @@ ALL_SCOPES = (
 
 
 class World:
-    """State without HTTP. `scopes` and `subscriptions` may be changed at any time."""
+    """State without HTTP.
 
-    def __init__(self, *, team_id: str, team_name: str, bot_name: str) -> None:
+    May be changed at any time: `scopes` (of the bot token), `app_scopes` (of the app token),
+    `subscriptions` (events), `commands` (slash commands that the app has). `violations` collects
+    what slack_sdk's own validation says against blocks, and blocks without a top-level text.
+    """
+
+    def __init__(self, *, team_id: str, team_name: str, bot_name: str, secret: str) -> None:
         self.team_id = team_id
         self.team_name = team_name
         self.domain = team_name.lower()
@@ -60,10 +70,21 @@ class World:
         self.conversations: dict[str, Conversation] = {}
         self.files: dict[str, File] = {}
         self.scopes: list[str] = list(ALL_SCOPES)
+        self.app_scopes: list[str] = ["connections:write"]
         self.subscriptions: set[str] = set(ALL_EVENTS)
+        self.commands: set[str] = {"/galata"}
+        self.violations: list[str] = []
+        self.views: list[View] = []
+        self.homes: dict[str, View] = {}
+        self.triggers: dict[str, Trigger] = {}
+        self.response_urls: dict[str, ResponseUrl] = {}
+        self.deliveries: list[Delivery] = []
+        """All that the app has to acknowledge, oldest first, whichever way it is sent."""
+        self.origin = ""
         self._changes = Changes()
         self.bot = self.user(bot_name, is_bot=True)
         self.socket = SocketMode(self.app_id, self.changed)
+        self.http = HttpEvents(secret, self.changed)
 
     # ---- waking -------------------------------------------------------------------------------
 
@@ -81,7 +102,7 @@ class World:
     def describe(self) -> str:
         """What the conversations show, for the message of a failed wait."""
         lines = [f"{one.id} {one.name}: {one.log}" for one in self.conversations.values()]
-        waiting = [one for one in self.socket.deliveries if not one.done]
+        waiting = [one for one in self.deliveries if not one.done]
         connections = len(self.socket.connections)
         return "\n".join([*lines, f"connections: {connections}, not acknowledged: {waiting}"])
 
@@ -138,6 +159,25 @@ class World:
         name = "mpdm-" + "--".join(one.handle for one in who) + "-1"
         return self._add("G", "mpim", name, who)
 
+    def file(
+        self, name: str, content: bytes, mimetype: str = "text/plain", user: User | None = None
+    ) -> File:
+        """A file, to be sent with a message. The server must have started."""
+        id = self.ids.next("F")
+        url = f"{self.origin}/files-pri/{self.team_id}-{id}/{name}"
+        self.files[id] = File(id, name, content, mimetype, url, (user or self.bot).id)
+        return self.files[id]
+
+    def modal(self, user: User) -> View:
+        """The topmost open form of a person. Raises `AssertionError` if there is none."""
+        found = [one for one in self.views if one.user is user and one.open]
+        assert found, "no form is open"
+        return found[-1]
+
+    def submit(self, view: View, values: dict[str, str] | None = None) -> Delivery:
+        """A person fills the inputs (`block_id` to text) and sends the form."""
+        return slack_views.submit(self, view, values or {})
+
     def _add(self, prefix: str, kind: str, name: str, members: list[User]) -> Conversation:
         conversation = Conversation(self, self.ids.next(prefix), kind, name, members)
         self.conversations[conversation.id] = conversation
@@ -178,19 +218,70 @@ class World:
         return self.deliver(self.event(event))
 
     def deliver(self, delivery: Delivery) -> Delivery:
-        """Sends over Socket Mode, or to the request URL. Overridden by the server."""
-        return self.socket.deliver(delivery)
+        """Sends to the request URL if there is one (`server.http.url`), else over Socket Mode."""
+        self.deliveries.append(delivery)
+        if self.http.url is not None:
+            self.http.deliver(delivery)
+        else:
+            self.socket.deliver(delivery)
+        return delivery
+
+    def repeat(self, delivery: Delivery, *, attempt: int = 0) -> None:
+        """Sends it once more although it may be acknowledged, as Slack was seen to: the same
+        envelope id and event id, `attempt` as its retry number."""
+        if self.http.url is not None:
+            self.http.repeat(delivery, attempt=attempt)
+        else:
+            self.socket.repeat(delivery, attempt=attempt)
 
     def subscribed(self, event: Json) -> bool:
         """Whether the app hears of this kind of event."""
         kind = event["type"]
         if kind == "message":
-            plural = {"channel": "channels", "group": "groups"}
-            kind = f"message.{plural.get(event['channel_type'], event['channel_type'])}"
+            where = event["channel_type"]
+            kind = f"message.{where}" + ("s" if where in ("channel", "group") else "")
         return kind in self.subscriptions or kind not in ALL_EVENTS
 
+    def person(self, user: User) -> Json:
+        """The fields of an interaction's payload that say who did it."""
+        return {
+            "team": {"id": self.team_id, "domain": self.domain},
+            "user": {
+                "id": user.id,
+                "username": user.handle,
+                "name": user.handle,
+                "team_id": user.team_id,
+            },
+            "api_app_id": self.app_id,
+            "token": "verification-token",
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+
+    def trigger(self, user: User) -> str:
+        """A trigger_id, with which the app may open a form for this person."""
+        id = f"{self.ids.next('trg')}.1.aa"
+        self.triggers[id] = Trigger(user)
+        return id
+
+    def response_url(self, conversation: Conversation, user: User, original: Message | None) -> str:
+        """A response_url for something that this person did."""
+        token = self.ids.next("hook")
+        self.response_urls[token] = ResponseUrl(conversation, user, original)
+        return f"{self.origin}/hooks/{token}"
+
+    # ---- checks -------------------------------------------------------------------------------
+
     def note_blocks(self, blocks: list[Json]) -> None:
-        """Hears of blocks that came in. Overridden by the server."""
+        """Records what slack_sdk says against blocks that came in."""
+        self.violations += slack_blocks.violations_of_sdk(blocks)
+
+    def need_scope(self, *scopes: str) -> None:
+        """Raises `missing_scope` unless the bot token has one of them."""
+        if scopes and not set(scopes) & set(self.scopes):
+            raise SlackError(
+                "missing_scope", needed=",".join(scopes), provided=",".join(self.scopes)
+            )
 
     # ---- looking up ---------------------------------------------------------------------------
 

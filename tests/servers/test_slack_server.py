@@ -41,4 +41,4 @@ async def test_a_message_comes_in_and_an_answer_is_seen(server: SlackServer, app
     dm.send("hi")
     message = await dm.wait_for_text("hello")
     assert message.history == ["…", "hello"]
-    await server.wait_for(lambda: server.socket.deliveries[0].acknowledged)
+    await server.wait_for(lambda: server.deliveries[0].acknowledged)
