@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import telegram
-from telegram import Update
+from telegram import Message, Update
 from telegram.request import HTTPXRequest
 
 from tests.servers.telegram import TelegramServer
@@ -37,6 +37,11 @@ async def receive(bot: telegram.Bot, *, timeout: int = 0) -> list[Update]:
     if updates:
         await bot.get_updates(offset=updates[-1].update_id + 1, timeout=0)
     return list(updates)
+
+
+async def messages(bot: telegram.Bot) -> list[Message]:
+    """The messages of the waiting updates, confirmed."""
+    return [update.effective_message for update in await receive(bot) if update.effective_message]
 
 
 async def call(

@@ -56,7 +56,7 @@ class ChatState:
         """drafts of the bot as sent: draft_id, text, entities, message_thread_id, at"""
         self.all_messages: dict[int, Message] = {}
         """by id, deleted ones included"""
-        self._last_id = 0
+        self._last_id = 1  # the message that says that the group was made
 
     # ---- what is seen -------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class ChatState:
         """
         if topic is None and replied is not None and replied.data.get("is_topic_message"):
             topic = replied.thread
-        if topic is not None and topic != GENERAL_TOPIC:
+        if topic is not None and (topic in self.topics or topic != GENERAL_TOPIC):
             fields: Json = {"message_thread_id": topic, "is_topic_message": True}
             if topic in self.topics:
                 fields["reply_to_message"] = self.topics[topic].as_replied()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.servers.telegram_chat import ChatState
 from tests.servers.telegram_people import Message, User
+
+if TYPE_CHECKING:
+    from tests.servers.telegram_acts import Chat
 
 _ADMIN_RIGHTS = (
     "can_manage_chat",
@@ -134,7 +137,7 @@ class ChatPlaces(ChatState):
 
     # ---- migration ----------------------------------------------------------------------------
 
-    def migrate(self, *, announce: bool = True) -> ChatPlaces:
+    def migrate(self, *, announce: bool = True) -> Chat:
         """A basic group becomes a supergroup: the new chat, with both service messages.
 
         `announce=False` holds the service messages back, see `announce_migration`: they can

@@ -49,7 +49,7 @@ _QUOTES = frozenset({"blockquote", "expandable_blockquote"})
 
 _FOUND = re.compile(
     r"(?P<url>https?://[^\s<>\"]*[^\s<>\".,;:!?)\]])"
-    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]*\w)"
+    r"|(?<![\w.+-])(?P<email>[\w.+-]+@[\w-]+\.[\w.-]*\w)"
     r"|(?<![\w/])(?P<bot_command>/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?)(?![\w/])"
     r"|(?<![\w@])(?P<mention>@[A-Za-z][A-Za-z0-9_]{2,31})(?!\w)"
     r"|(?<![\w#])(?P<hashtag>#\w*[^\W\d]\w*)"
@@ -63,6 +63,7 @@ _TYPED = re.compile(
     r"|\|\|(?P<spoiler>\S(?:.*?\S)?)\|\|",
     re.DOTALL,
 )
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # TDLib replaces control characters by spaces and drops carriage returns.
 _CONTROL = {code: " " for code in range(32) if code not in (10, 13)} | {13: None}
 _BLANK = " \n\t\u200b\u2028\u2029\u00a0"
@@ -74,7 +75,7 @@ class TextRefused(Exception):
 
 def units(text: str) -> int:
     """Length in UTF-16 code units, which is what every offset and limit counts."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def piece(text: str, entity: Json) -> str:
@@ -139,14 +140,15 @@ def checked(
     without its url, crossing another one or too many of them; for a text over `limit` units; and
     for a blank text when `empty` names the wording.
     """
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _LONE_SURROGATE.search(text):
         raise TextRefused("strings must be encoded in UTF-8")
     if len(entities) > MAX_ENTITIES:
         raise TextRefused("ENTITIES_TOO_LONG")
     for entity in entities:
         _check_shape(entity)
-    _check_bounds(text, entities)
-    _check_nesting(entities)
+    if entities:
+        _check_bounds(text, entities)
+        _check_nesting(entities)
     text, kept = _trimmed(text, entities)
     if not text and empty is not None:
         raise TextRefused(empty)

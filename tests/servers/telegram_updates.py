@@ -5,6 +5,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, TypeVar
 
 from tests.servers.telegram_text import Json
@@ -142,7 +143,7 @@ class UpdateQueue:
             self.confirm(offset)
         if not self._pending and timeout > 0:
             await self._wait(timeout)
-        ready = [text for _, text in list(self._pending)[:limit]]
+        ready = [text for _, text in islice(self._pending, limit)]
         return "[" + ",".join(ready) + "]"
 
     async def _wait(self, timeout: float) -> None:
@@ -156,3 +157,4 @@ class UpdateQueue:
         finally:
             if self._poller is poller:
                 self._poller = None
+            self._changed()
