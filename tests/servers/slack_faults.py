@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
-from tests.servers.slack_state import Json
+from tests.servers.slack_render import Json
 
 HTML_ERROR = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head></html>"
 

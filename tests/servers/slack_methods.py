@@ -41,12 +41,11 @@ class Content:
         self.text = str(params.get("text") or "")
         if markdown is not None and (self.text or raw):
             raise SlackError("markdown_text_conflict")
-        self.blocks = slack_blocks.parse(raw) if raw else []
+        self.blocks = slack_blocks.parse(raw, note=world.note_blocks) if raw else []
         if markdown is not None:
             self._take_markdown(str(markdown))
         else:
             self._check_text(world, params, update)
-        world.note_blocks(self.blocks)
         give_ids(world, self.blocks)
 
     def _check_text(self, world: World, params: Json, update: bool) -> None:

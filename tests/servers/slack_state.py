@@ -41,7 +41,7 @@ class Changes:
             event.set()
 
     async def wait_for(
-        self, look: Callable[[], T], timeout: float, describe: Callable[[], str]
+        self, look: Callable[[], T | None], timeout: float, describe: Callable[[], str]
     ) -> T:
         """The first true value of `look()`; `AssertionError` with `describe()` at the timeout."""
         event = asyncio.Event()

@@ -94,11 +94,10 @@ def checked(world: World, raw: Any, kinds: tuple[str, ...]) -> Json:
     if problems:
         refuse_arguments(*problems)
     try:
-        slack_blocks.parse(view["blocks"], name="view/blocks", most=100)
+        slack_blocks.parse(view["blocks"], note=world.note_blocks, name="view/blocks", most=100)
     except SlackError as error:
         messages = error.body.get("response_metadata", {}).get("messages", [str(error)])
         refuse_arguments(*[message.removeprefix("[ERROR] ") for message in messages])
-    world.note_blocks(view["blocks"])
     _give_ids(world, view["blocks"])
     return view
 
