@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -137,8 +138,11 @@ class FloodControl:
     PER_GROUP_AND_MINUTE = 20
     PER_SECOND = 30
 
-    def __init__(self, *, realistic: bool = False) -> None:
+    def __init__(
+        self, *, realistic: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.realistic = realistic
+        self._clock = clock
         self.refused = 0
         """How many calls got 429."""
         self._floods: list[tuple[int, _Flood]] = []
@@ -147,12 +151,12 @@ class FloodControl:
 
     def script(self, chat_id: int, retry_after: int, count: int | None, method: str) -> None:
         """Refuses the next `count` calls; None: all calls until `retry_after` s are over."""
-        until = math.inf if count is not None else time.monotonic() + retry_after
+        until = math.inf if count is not None else self._clock() + retry_after
         self._floods.append((chat_id, _Flood(retry_after, count, until, method.lower())))
 
     def check(self, chat_id: int, method: str, *, counted: bool) -> None:
         """Raises `ApiError` 429; otherwise a `counted` call is remembered."""
-        now = time.monotonic()
+        now = self._clock()
         wait = self._scripted(chat_id, method, now)
         if wait is None and self.realistic and counted and chat_id:
             wait = self._measured(chat_id, now)

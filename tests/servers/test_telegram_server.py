@@ -25,8 +25,9 @@ from telegram.error import (
     TimedOut,
 )
 
-from tests.servers.telegram import Chat, TelegramServer
+from tests.servers.telegram import ApiError, Chat, TelegramServer
 from tests.servers.telegram_bot import call, client, make_bot, messages, receive, running
+from tests.servers.telegram_faults import FloodControl
 
 TOO_OLD = "query is too old and response timeout expired or query id is invalid"
 STOP = InlineKeyboardMarkup([[InlineKeyboardButton("Stop", callback_data="stop:1")]])
@@ -462,7 +463,7 @@ async def test_scripted_flood_control_holds_one_chat(
     assert server.floods.refused == 5
 
 
-async def test_real_limits_refuse_a_burst_and_a_busy_group() -> None:
+async def test_real_limits_refuse_a_burst() -> None:
     server = TelegramServer(flood_control=True)
     async with running(server) as bot:
         chat = server.private(server.user("Ana"))
@@ -472,6 +473,23 @@ async def test_real_limits_refuse_a_burst_and_a_busy_group() -> None:
             await bot.send_message(chat.id, "x")
         await bot.send_chat_action(chat.id, "typing")  # not counted
     assert len(chat.bot_messages) == 3
+
+
+def test_real_limits_are_20_a_minute_in_a_group_and_30_a_second_in_all() -> None:
+    now = [1000.0]
+    group = FloodControl(realistic=True, clock=lambda: now[0])
+    for _ in range(20):
+        group.check(-5, "sendmessage", counted=True)
+        now[0] += 2
+    with pytest.raises(ApiError, match="Too Many Requests: retry after 20"):
+        group.check(-5, "sendmessage", counted=True)
+    now[0] += 20.1
+    group.check(-5, "sendmessage", counted=True)
+    everyone = FloodControl(realistic=True, clock=lambda: now[0])
+    for chat_id in range(1, 31):
+        everyone.check(chat_id, "sendmessage", counted=True)
+    with pytest.raises(ApiError):
+        everyone.check(31, "sendmessage", counted=True)
 
 
 @pytest.mark.parametrize("acted", [False, True])
