@@ -238,6 +238,7 @@ class SocketMode:
                 continue
             if message.type == WSMsgType.PING:
                 connection.pings += 1
+                self._changed()
                 await connection.ws.pong(message.data)
             elif message.type == WSMsgType.TEXT:
                 self._acknowledge(connection, json.loads(message.data))
