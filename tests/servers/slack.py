@@ -8,7 +8,10 @@
         message = await dm.wait_for_text("hello")    # what the person sees
         server.fail_next("chat.update", error="msg_too_long")
 
-Written from docs.slack.dev. It refuses what Slack refuses, with its error codes.
+Written from docs.slack.dev. It refuses what Slack refuses, with its error codes. People, places,
+files and settings: `World`. What people do and see: `Conversation`. Acknowledgements:
+`server.deliveries`. Connections, redelivery, silence, cuts, refused handshakes: `server.socket`.
+With `server.http.url` set, events are posted there, signed, and not sent over Socket Mode.
 """
 
 from __future__ import annotations

@@ -81,6 +81,9 @@ class Conversation:
         """
         who = sender or self._only_person()
         attached = list(files)
+        home = {"team": who.team_id}
+        if who.team_id != self.world.team_id:
+            home |= {"user_team": who.team_id, "source_team": who.team_id}
         message = Message(
             self.id,
             self.world.ids.ts(),
@@ -91,7 +94,7 @@ class Conversation:
             subtype=subtype or ("file_share" if attached else None),
             files=attached,
             client_msg_id=None if who.is_bot else str(uuid.uuid4()),
-            extra={"team": self.world.team_id, **extra},
+            extra={**home, **extra},
         )
         if not who.is_bot and text:
             message.blocks = [rich_text(message.text, self.world.ids.next("blk"))]
@@ -108,9 +111,12 @@ class Conversation:
 
     def delete(self, message: Message) -> None:
         """The message goes: `message_deleted`."""
+        root = self._root_of(message)
+        if root is not None:
+            root.reply_users.remove(message.user)
         message.deleted = True
         about = {"deleted_ts": message.ts, "previous_message": message.json()}
-        self._emit_hidden("message_deleted", message, about)
+        self._tell("message_deleted", message, about)
         self.world.changed()
 
     def unfurl(self, message: Message, title: str = "Example") -> None:
@@ -159,8 +165,8 @@ class Conversation:
         }
         if inviter is not None:
             event["inviter"] = inviter.id
-        if self.has_bot:
-            self.world.emit(event)
+        if self._heard(event):
+            self.world.deliver(self.world.event(event))
 
     def json(self, *, members: bool = False) -> Json:
         """The channel object."""
@@ -193,73 +199,81 @@ class Conversation:
         """Whether the bot is a member."""
         return self.world.bot in self.members
 
-    def add(self, message: Message, *, deliver: bool = True) -> list[Delivery]:
-        """Puts a message here and tells the app, as far as it is a member."""
+    def add(self, message: Message, *, deliver: bool = True) -> None:
+        """Puts a message here and tells the app, as far as the bot is a member."""
         message.history.append(message.shown)
         self.log.append(message)
         for file in message.files:
             file.shares.setdefault(self.id, []).append(message.ts)
-        if message.ephemeral_to is None and self.has_bot:
-            message.events = self._events_of(message)
-            if deliver:
-                for delivery in message.events:
-                    self.world.deliver(delivery)
-            self._count_reply(message)
+        if message.ephemeral_to is None:
+            root = self._root_of(message)
+            events = [*self._arrival(message, root), *self._counted(message, root)]
+            message.events = [self.world.event(one) for one in events if self._heard(one)]
+        if deliver:
+            for delivery in message.events:
+                self.world.deliver(delivery)
         self.world.changed()
-        return message.events
 
     def changed(self, message: Message, before: Json) -> None:
         """Records a new state of a message and sends `message_changed`."""
         message.history.append(message.shown)
         about = {"message": message.json(), "previous_message": before}
-        self._emit_hidden("message_changed", message, about)
+        self._tell("message_changed", message, about)
         self.world.changed()
 
-    def _events_of(self, message: Message) -> list[Delivery]:
+    def _root_of(self, message: Message) -> Message | None:
+        """The first message of the thread in which this one is a reply, if it stands here."""
+        root = self.find(message.thread_ts) if message.thread_ts else None
+        return None if root is message else root
+
+    def _arrival(self, message: Message, root: Message | None) -> list[Json]:
+        """`message`, and `app_mention` too when the bot is named outside of a direct message."""
         event = message.json() | {
             "channel": self.id,
             "event_ts": message.ts,
             "channel_type": self.kind,
         }
-        parent = self.find(message.thread_ts) if message.thread_ts else None
-        if parent is not None:
-            event["parent_user_id"] = parent.user
-        deliveries = [self.world.event(event)]
-        mentioned = self.world.bot.mention in message.text
-        if mentioned and self.kind != "im" and message.user != self.world.bot.id:
-            mention = {key: event[key] for key in event if key not in ("channel_type", "subtype")}
-            deliveries.append(self.world.event(mention | {"type": "app_mention"}))
-        return [one for one in deliveries if self.world.subscribed(one.event)]
+        if root is not None:
+            event["parent_user_id"] = root.user
+        if self.world.bot.mention not in message.text or self.kind == "im":
+            return [event]
+        if message.user == self.world.bot.id:
+            return [event]
+        mention = {key: event[key] for key in event if key not in ("channel_type", "subtype")}
+        return [event, mention | {"type": "app_mention"}]
 
-    def _count_reply(self, message: Message) -> None:
+    def _counted(self, message: Message, root: Message | None) -> list[Json]:
         """A reply changes the thread's first message; Slack says so with `message_changed`."""
-        parent = self.find(message.thread_ts) if message.thread_ts else None
-        if parent is None or parent is message:
-            return
-        before = parent.json()
-        parent.reply_users.append(message.user)
-        parent.latest_reply = message.ts
-        parent.thread_ts = parent.ts
-        about = {"message": parent.json(), "previous_message": before}
-        self._emit_hidden("message_changed", parent, about)
+        if root is None:
+            return []
+        before = root.json()
+        root.reply_users.append(message.user)
+        root.latest_reply = message.ts
+        root.thread_ts = root.ts
+        about = {"message": root.json(), "previous_message": before}
+        return [self._hidden("message_changed", about)]
 
-    def _emit_hidden(self, subtype: str, message: Message, about: Json) -> None:
-        """An event about a message that everybody sees."""
-        if not self.has_bot or message.ephemeral_to is not None:
-            return
+    def _tell(self, subtype: str, message: Message, about: Json) -> None:
+        event = self._hidden(subtype, about)
+        if message.ephemeral_to is None and self._heard(event):
+            self.world.deliver(self.world.event(event))
+
+    def _hidden(self, subtype: str, about: Json) -> Json:
+        """An event about another message; it has a `ts` of its own."""
         ts = self.world.ids.ts()
-        self.world.emit(
-            {
-                "type": "message",
-                "subtype": subtype,
-                "hidden": True,
-                "channel": self.id,
-                "channel_type": self.kind,
-                "ts": ts,
-                "event_ts": ts,
-                **about,
-            }
-        )
+        return {
+            "type": "message",
+            "subtype": subtype,
+            "hidden": True,
+            "channel": self.id,
+            "channel_type": self.kind,
+            "ts": ts,
+            "event_ts": ts,
+            **about,
+        }
+
+    def _heard(self, event: Json) -> bool:
+        return self.has_bot and self.world.subscribed(event)
 
     def _typed(self, text: str) -> str:
         return typed(text.replace("<@BOT>", self.world.bot.mention))

@@ -54,7 +54,7 @@ class SocketMode:
 
     Settable: `ack_timeout_s` (3 at Slack), `max_retries` of an event (3), `retry_delay_s` (Slack
     waits 0, 60 and 300 s; here 0), `ping_interval_s` (None: no pings from the server),
-    `refuse_handshakes` (how many of the next handshakes are refused).
+    `refuse_handshakes` (how many of the next handshakes are refused; their tickets are used up).
     """
 
     def __init__(self, app_id: str, changed: Callable[[], None]) -> None:
@@ -171,6 +171,7 @@ class SocketMode:
         if self.tickets.get(ticket, True) or self.refuse_handshakes > 0:
             self.refuse_handshakes = max(self.refuse_handshakes - 1, 0)
             self.refused_handshakes += 1
+            self.tickets[ticket] = True
             self._changed()
             return web.Response(status=403, text="ticket not accepted")
         self.tickets[ticket] = True

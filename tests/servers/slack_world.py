@@ -116,6 +116,7 @@ class World:
         tz: str = "Europe/Amsterdam",
         is_bot: bool = False,
         is_restricted: bool = False,
+        is_ultra_restricted: bool = False,
         is_owner: bool = False,
         team_id: str | None = None,
     ) -> User:
@@ -127,6 +128,7 @@ class World:
             tz,
             is_bot,
             is_restricted,
+            is_ultra_restricted,
             is_owner=is_owner,
             team_id=team_id or self.team_id,
             bot_id=self.ids.next("B") if is_bot else None,
@@ -210,12 +212,6 @@ class World:
             "event_context": f"4-{self.ids.next('ctx')}",
         }
         return Delivery("events_api", payload)
-
-    def emit(self, event: Json) -> Delivery | None:
-        """Sends an event if the app subscribed to it."""
-        if not self.subscribed(event):
-            return None
-        return self.deliver(self.event(event))
 
     def deliver(self, delivery: Delivery) -> Delivery:
         """Sends to the request URL if there is one (`server.http.url`), else over Socket Mode."""

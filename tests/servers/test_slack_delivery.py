@@ -207,6 +207,8 @@ async def test_a_reply_names_its_thread_and_changes_the_first_message(
     assert "edited" not in changed["message"]
     assert changed["previous_message"]["text"] == changed["message"]["text"] == "root"
     assert channel.thread(root)[1].text == "second"
+    channel.delete(reply)
+    assert root.reply_count == 1
 
 
 async def test_edits_unfurls_and_deletions_are_told(
@@ -225,6 +227,18 @@ async def test_edits_unfurls_and_deletions_are_told(
     assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", message.ts)
     assert message.history == ["one", "two", "two"]
     assert dm.messages == []
+
+
+async def test_a_person_of_another_workspace_is_told_apart(
+    server: SlackServer, seen: Seen, ana: User
+) -> None:
+    guest = server.user("Gil", team_id="T0OTHER001", is_restricted=True)
+    channel = server.channel("shared", members=[ana, guest])
+    channel.send("hi", guest)
+    await seen.heard("hi")
+    assert (seen.events[0]["user_team"], seen.events[0]["source_team"]) == ("T0OTHER001",) * 2
+    info = await seen.app.client.users_info(user=guest.id)
+    assert (info["user"]["team_id"], info["user"]["is_restricted"]) == ("T0OTHER001", True)
 
 
 async def test_other_bots_and_files_are_told(server: SlackServer, seen: Seen, ana: User) -> None:
@@ -399,6 +413,14 @@ async def test_the_client_comes_back_after_a_cut_and_after_silence(
     await server.wait_for(lambda: len(server.socket.connections) == 1)
     dm.send("hi")
     await seen.heard("hi")
+
+
+async def test_a_refused_handshake_uses_up_its_ticket(server: SlackServer, seen: Seen) -> None:
+    server.socket.refuse_handshakes = 1
+    server.socket.cut()
+    await server.wait_for(lambda: server.socket.refused_handshakes >= 3)
+    assert server.socket.connections == []
+    assert len(server.socket.tickets) == 2  # the SDK's client tries the same one again and again
 
 
 async def test_an_eleventh_connection_is_turned_away(
@@ -608,6 +630,15 @@ async def test_a_form_is_opened_refused_and_sent(
     assert not view.open
     with pytest.raises(AssertionError):
         server.modal(ana)
+
+
+async def test_a_trigger_opens_a_form_for_three_seconds(
+    server: SlackServer, client: AsyncWebClient, ana: User
+) -> None:
+    trigger = server.trigger(ana)
+    server.triggers[trigger].at -= 3.1
+    with pytest.raises(SlackApiError, match="expired_trigger_id"):
+        await client.views_open(trigger_id=trigger, view=form())
 
 
 async def test_views_are_checked_updated_and_published(

@@ -584,3 +584,34 @@ async def test_a_response_url_answers_five_times(
     assert original not in dm.messages
     used = await hook.send(text="x")
     assert (used.status_code, "used_url" in used.body) == (404, True)
+
+
+async def test_a_response_url_ends_after_half_an_hour(
+    server: SlackServer, ana: User, dm: Conversation
+) -> None:
+    url = server.response_url(dm, ana, None)
+    server.response_urls[url.rpartition("/")[2]].at -= 30 * 60 + 1
+    answer = await AsyncWebhookClient(url).send(text="x")
+    assert (answer.status_code, "expired_url" in answer.body) == (404, True)
+    assert dm.ephemerals(ana) == []
+
+
+async def test_a_download_fails_as_scripted(server: SlackServer, dm: Conversation) -> None:
+    file = server.file("a.txt", b"hello")
+    server.fail_next("files.download", html=True, status=503)
+    headers = {"Authorization": f"Bearer {server.bot_token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        async with session.get(file.url) as answer:
+            assert answer.status == 503
+        async with session.get(file.json()["url_private_download"]) as answer:
+            assert await answer.read() == b"hello"
+    assert len(server.calls_to("files.download")) == 2
+
+
+async def test_a_body_that_is_no_json_is_refused(server: SlackServer) -> None:
+    headers = {"Authorization": f"Bearer {server.bot_token}", "Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{server.base_url}chat.postMessage", data=b"{") as answer,
+    ):
+        assert (await answer.json())["error"] == "invalid_json"
