@@ -170,7 +170,7 @@ class File:
             "is_external": False,
             "is_public": False,
             "url_private": self.url,
-            "url_private_download": self.url.replace("/files-pri/", "/files-pri/download/"),
+            "url_private_download": "/download/".join(self.url.rsplit("/", 1)),
             "file_access": "visible",
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
+from urllib.parse import quote
 
 from tests.servers import slack_blocks, slack_views
 from tests.servers.slack_chat import Conversation
@@ -166,7 +167,7 @@ class World:
     ) -> File:
         """A file, to be sent with a message. The server must have started."""
         id = self.ids.next("F")
-        url = f"{self.origin}/files-pri/{self.team_id}-{id}/{name}"
+        url = f"{self.origin}/files-pri/{self.team_id}-{id}/{quote(name, safe='')}"
         self.files[id] = File(id, name, content, mimetype, url, (user or self.bot).id)
         return self.files[id]
 

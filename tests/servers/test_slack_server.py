@@ -597,7 +597,7 @@ async def test_a_response_url_ends_after_half_an_hour(
 
 
 async def test_a_download_fails_as_scripted(server: SlackServer, dm: Conversation) -> None:
-    file = server.file("a.txt", b"hello")
+    file = server.file("a b/ü.txt", b"hello")
     server.fail_next("files.download", html=True, status=503)
     headers = {"Authorization": f"Bearer {server.bot_token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
