@@ -10,12 +10,14 @@ request says what it is:
 - `typing` takes nothing (it is no message) and is dropped when previews would be;
 - `control` (the answer to a press, a reaction) and everything else goes out at once.
 
-A refusal for flooding closes that chat alone until its time is over.
+A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
+there until then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +27,8 @@ from telegram.error import TelegramError
 from telegram.ext import BaseRateLimiter
 
 from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
+
+log = logging.getLogger(__name__)
 
 Urgency = Literal["answer", "preview", "typing", "control"]
 Result = bool | dict[str, Any] | list[dict[str, Any]]
@@ -36,7 +40,8 @@ _SWEEP_FROM = 256  # chats; below that nothing is thrown away
 
 
 class Dropped(Exception):
-    """A preview or a typing notice that was not sent, so that answers are not held up."""
+    """A request that does not wait was not sent, so that answers are not held up, or was refused
+    for flooding."""
 
 
 def _chat_buckets(group: bool) -> list[AsyncLimiter]:
@@ -112,9 +117,8 @@ class Limiter(BaseRateLimiter[Urgency]):
                 await self._take(chat)
             try:
                 return await self._send(chat, callback, args, kwargs)
-            except TelegramError as error:
-                if meaning_of(error) is not Meaning.FLOOD:
-                    raise
+            except Dropped:
+                log.debug("a flooded chat: the answer waits")
 
     def _check(self, chat: _Chat, urgency: Urgency) -> None:
         """Raises `Dropped` unless this may go out now."""
@@ -135,9 +139,10 @@ class Limiter(BaseRateLimiter[Urgency]):
         try:
             return await callback(*args, **kwargs)
         except TelegramError as error:
-            if meaning_of(error) is Meaning.FLOOD:
-                chat.closed_until = max(chat.closed_until, _now() + wait_asked_for(error))
-            raise
+            if meaning_of(error) is not Meaning.FLOOD:
+                raise
+            chat.closed_until = max(chat.closed_until, _now() + wait_asked_for(error))
+            raise Dropped(Meaning.FLOOD) from None
 
     def _chat(self, chat_id: str) -> _Chat:
         chat = self._chats.get(chat_id)

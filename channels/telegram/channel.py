@@ -1,0 +1,184 @@
+"""Telegram as a `Channel`: one bot account, by long polling."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+
+from telegram import BotCommand, ReactionTypeEmoji
+from telegram.constants import BotCommandLimit, CallbackQueryLimit, ReactionEmoji
+from telegram.error import InvalidToken, TelegramError
+
+from channels.base import (
+    Address,
+    Attachment,
+    Capabilities,
+    InboundMessage,
+    Receive,
+    StopControl,
+)
+from channels.errors import ChannelUnavailable, ReplyRefused
+from channels.telegram.api import Api, build_api
+from channels.telegram.errors import Meaning, listening_failed, meaning_of, name_of
+from channels.telegram.limiter import Dropped
+from channels.telegram.media import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type
+from channels.telegram.parse import CHANNEL, BotIdentity
+from channels.telegram.poll import Poller
+from channels.telegram.reply import TelegramReply
+from channels.telegram.settings import TelegramSettings
+
+log = logging.getLogger(__name__)
+
+MAX_MENU_COMMANDS = 8
+
+Menu = Sequence[tuple[str, str]]
+MenuByLanguage = Mapping[str | None, Menu]
+
+_CAPABILITIES = Capabilities(reactions=True, buttons=True, commands_in_threads=True)
+
+
+class TelegramChannel:
+    """One bot. `menu` is the command menu: (command, description) pairs, at most 8, for everyone
+    or by two-letter language code (None: for all other languages)."""
+
+    def __init__(self, settings: TelegramSettings, *, menu: MenuByLanguage | Menu) -> None:
+        self._menu: MenuByLanguage = menu if isinstance(menu, Mapping) else {None: menu}
+        if any(len(commands) > MAX_MENU_COMMANDS for commands in self._menu.values()):
+            raise ValueError(f"a command menu has at most {MAX_MENU_COMMANDS} entries")
+        self._api: Api = build_api(settings)
+        self._poller = Poller(self._api)
+        self._identity: BotIdentity | None = None
+        self._menu_is_set = False
+        self._typing: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        """`telegram`."""
+        return CHANNEL
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Reactions, buttons, and commands everywhere."""
+        return _CAPABILITIES
+
+    @property
+    def bot_id(self) -> str:
+        """The bot's numeric id, which its token begins with: the `account` of its addresses."""
+        return self._api.bot.token.partition(":")[0]
+
+    @property
+    def username(self) -> str | None:
+        """The bot's name without `@`; None before the first connection."""
+        return None if self._identity is None else self._identity.username
+
+    @property
+    def sees_all_group_messages(self) -> bool | None:
+        """Whether privacy mode is off, so that mentions in groups arrive; None before the first
+        connection."""
+        return None if self._identity is None else self._identity.sees_all_group_messages
+
+    async def identify(self) -> BotIdentity:
+        """Ask Telegram who the bot is, which also checks the token. Raises `ChannelFailed`,
+        `ChannelUnavailable`."""
+        try:
+            user = await self._api.bot.get_me()
+        except TelegramError as error:
+            raise listening_failed(error) from None
+        sees_all = bool(user.can_read_all_group_messages)
+        self._identity = BotIdentity(user.id, user.username or "", sees_all)
+        return self._identity
+
+    async def listen(self, receive: Receive) -> None:
+        """Connect and receive until cancelled."""
+        identity = await self.identify()
+        log.info("connected as bot %d", identity.id)
+        await self._set_menu()
+        await self._poller.run(identity, receive)
+
+    def open_reply(
+        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+    ) -> TelegramReply:
+        """Start a reply. `stop.request_id` has at most 59 bytes."""
+        reply = TelegramReply(self._api.bot, to, reply_to=reply_to, stop=stop)
+        self._typing.add(reply.typing)
+        reply.typing.add_done_callback(self._typing.discard)
+        return reply
+
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+        """Set or clear 👀 on a message."""
+        reaction = [ReactionTypeEmoji(ReactionEmoji.EYES)] if waiting else []
+        try:
+            return await self._api.bot.set_message_reaction(
+                int(to.chat), int(message_id), reaction, rate_limit_args="control"
+            )
+        except (TelegramError, Dropped) as error:
+            log.debug("no reaction on message %s: %s", message_id, type(error).__name__)
+            return False
+
+    async def answer_press(self, message: InboundMessage, text: str) -> None:
+        """Show a notice to the person who pressed, cut at 200 characters."""
+        if message.press is None:
+            return
+        notice = text[: CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH]
+        try:
+            await self._api.bot.answer_callback_query(
+                message.press.id, notice, rate_limit_args="control"
+            )
+        except TelegramError as error:
+            log.warning("press %s was not answered: %s", message.press.id, name_of(error))
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """Download a file: images up to 20 MB, checked to be images, texts up to 1 MB."""
+        most = MAX_IMAGE_BYTES if attachment.kind == "image" else MAX_TEXT_BYTES
+        if attachment.size_bytes is not None and attachment.size_bytes > most:
+            raise _too_large(most)
+        data = await self._download(attachment.ref)
+        if len(data) > most:
+            raise _too_large(most)
+        if attachment.kind == "image" and image_type(data) is None:
+            raise ReplyRefused("the file is not a PNG, JPEG, GIF or WebP image")
+        return data
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for task in self._typing:
+            task.cancel()
+        await asyncio.gather(*self._typing, return_exceptions=True)
+        await self._api.aclose()
+
+    async def _download(self, file_id: str) -> bytes:
+        try:
+            file = await self._api.bot.get_file(file_id)
+            if file.file_size is not None and file.file_size > MAX_IMAGE_BYTES:
+                raise _too_large(MAX_IMAGE_BYTES)
+            return bytes(await file.download_as_bytearray())
+        except InvalidToken:  # PTB's word for a 404
+            raise ReplyRefused("Telegram does not have the file any more: send it again") from None
+        except TelegramError as error:
+            if meaning_of(error) is Meaning.REFUSED:
+                raise ReplyRefused(f"Telegram: {error.message}") from None
+            raise ChannelUnavailable(f"a file was not downloaded ({name_of(error)})") from None
+
+    async def _set_menu(self) -> None:
+        """Once in the channel's life; the bot works without it."""
+        if self._menu_is_set:
+            return
+        try:
+            for language, commands in self._menu.items():
+                await self._api.bot.set_my_commands(
+                    [BotCommand(command, _shortened(text)) for command, text in commands],
+                    language_code=language,
+                )
+        except TelegramError as error:
+            log.warning("the command menu was not set: %s", name_of(error))
+            return
+        self._menu_is_set = True
+
+
+def _shortened(description: str) -> str:
+    return description[: BotCommandLimit.MAX_DESCRIPTION]
+
+
+def _too_large(most: int) -> ReplyRefused:
+    return ReplyRefused(f"the file is larger than {most // 1_000_000} MB")

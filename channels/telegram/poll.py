@@ -1,0 +1,116 @@
+"""Long polling: raw updates, each parsed by itself, acknowledged when it is stored.
+
+Telegram forgets the updates below the `offset` of the next request. The offset moves past an
+update when `receive` has returned, or when the update cannot be read; it stays when `receive`
+raised. It outlives a lost connection; after a restart what was not confirmed comes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any, NoReturn, cast
+from urllib.parse import urlencode
+
+from telegram import Update
+from telegram.error import TelegramError
+
+from channels.base import InboundMessage, Receive
+from channels.telegram.api import Api
+from channels.telegram.errors import Meaning, listening_failed, meaning_of
+from channels.telegram.parse import BotIdentity, parse
+
+log = logging.getLogger(__name__)
+
+ALLOWED_UPDATES = ("message", "callback_query", "my_chat_member")
+
+_POLL_S = 30  # how long Telegram holds a request that has nothing to return
+_GRACE_S = 10.0  # more than that without an answer: the connection is dead
+_STORE_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # waits while an update cannot be stored, then the last
+
+
+class Poller:
+    """Receives for one bot; `run` may be called again after it raised."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._offset: int | None = None
+
+    async def run(self, bot: BotIdentity, receive: Receive) -> NoReturn:
+        """Poll until cancelled. Raises `ChannelUnavailable` and `ChannelFailed`.
+
+        A connection that breaks is rebuilt and tried again once without a word, since idle
+        connections break now and then.
+        """
+        broken = False
+        while True:
+            try:
+                updates = await self._fetch()
+            except TelegramError as error:
+                await self._rebuild()
+                if broken or meaning_of(error) not in (Meaning.UNCERTAIN, Meaning.NOT_SENT):
+                    raise listening_failed(error) from None
+                broken = True
+                continue
+            broken = False
+            before = self._offset
+            for raw in updates:
+                await self._take(raw, bot, receive)
+            if updates and self._offset == before:
+                await asyncio.sleep(1.0)  # updates without an id would come again at once
+
+    async def _fetch(self) -> list[Any]:
+        query: dict[str, str | int] = {
+            "timeout": _POLL_S,
+            "allowed_updates": json.dumps(ALLOWED_UPDATES),
+        }
+        if self._offset is not None:
+            query["offset"] = self._offset
+        url = f"{self._api.bot.base_url}/getUpdates?{urlencode(query)}"
+        result = await self._api.polling.post(url, read_timeout=_POLL_S + _GRACE_S)
+        return cast("list[Any]", result) if isinstance(result, list) else []
+
+    async def _rebuild(self) -> None:
+        await self._api.polling.shutdown()
+        await self._api.polling.initialize()
+
+    async def _take(self, raw: Any, bot: BotIdentity, receive: Receive) -> None:
+        update_id = _id_of(raw)
+        if update_id is None:
+            log.warning("an update without an id was skipped")
+            return
+        message = self._parse(raw, update_id, bot)
+        if message is not None:
+            await _store(message, update_id, receive)
+        self._offset = update_id + 1
+
+    def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
+        try:
+            update = Update.de_json(raw, self._api.bot)
+            return parse(update, bot, received_at=datetime.now(UTC))
+        except Exception as error:  # noqa: BLE001 - one bad update must not block the queue
+            # Neither its text nor a trace: they may quote the message.
+            log.warning("update %d cannot be read: %s", update_id, type(error).__name__)
+            return None
+
+
+def _id_of(raw: Any) -> int | None:
+    match raw:
+        case {"update_id": int(update_id)}:
+            return update_id
+        case _:
+            return None
+
+
+async def _store(message: InboundMessage, update_id: int, receive: Receive) -> None:
+    """Hand over until it is stored; the ones after it wait, so that their order is kept."""
+    attempt = 0
+    while True:
+        try:
+            return await receive(message)
+        except Exception:
+            log.exception("update %d could not be stored, and is tried again", update_id)
+        await asyncio.sleep(_STORE_AGAIN_S[min(attempt, len(_STORE_AGAIN_S) - 1)])
+        attempt += 1

@@ -1,0 +1,367 @@
+"""What an update means: who is meant, what may be executed, what cannot be read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from telegram import Update
+
+from channels.base import Attachment, Command, InboundMessage, Press
+from channels.telegram.parse import BotIdentity, parse
+from tests.servers.telegram_text import as_typed
+
+BOT = BotIdentity(99, "Galata_Bot", sees_all_group_messages=True)
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+ANA = {"id": 5, "is_bot": False, "first_name": "Ana", "last_name": "B", "language_code": "pt-br"}
+ME = {"id": 99, "is_bot": True, "first_name": "Galata", "username": "Galata_Bot"}
+PRIVATE = {"id": 5, "type": "private", "first_name": "Ana"}
+GROUP = {"id": -100123, "type": "supergroup", "title": "Team"}
+PHOTO = [
+    {"file_id": "small", "file_unique_id": "s", "width": 90, "height": 60, "file_size": 900},
+    {"file_id": "large", "file_unique_id": "l", "width": 900, "height": 600, "file_size": 90_000},
+]
+
+
+def message(text: str = "", chat: dict[str, Any] = PRIVATE, **fields: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {"message_id": 17, "date": 1_796_000_000, "chat": chat, "from": ANA}
+    if text:
+        plain, entities = as_typed(text)
+        data |= {"text": plain, "entities": entities}
+    return data | {key.rstrip("_"): value for key, value in fields.items()}
+
+
+def parsed(kind: str = "message", bot: BotIdentity = BOT, **payload: Any) -> InboundMessage | None:
+    update = Update.de_json({"update_id": 1, kind: payload})
+    return parse(update, bot, received_at=NOW)
+
+
+def read(text: str = "", chat: dict[str, Any] = PRIVATE, **fields: Any) -> InboundMessage:
+    result = parsed(**message(text, chat, **fields))
+    assert result is not None
+    return result
+
+
+def bots_own(text: str = "my answer", **fields: Any) -> dict[str, Any]:
+    return message(text, GROUP, message_id=3, from_=ME, **fields)
+
+
+# ---- who is meant -------------------------------------------------------------------------------
+
+
+def test_every_private_text_is_for_the_bot() -> None:
+    result = read("hello")
+    assert (result.text, result.addressed, result.command) == ("hello", True, None)
+    assert (result.address.chat, result.address.account, result.address.private) == (
+        "5",
+        "99",
+        True,
+    )
+    assert (result.sender.id, result.sender.name, result.sender.language) == ("5", "Ana B", "pt-br")
+    assert (result.event, result.message_id) == ("m:17", "17")
+    assert result.sent_at == datetime.fromtimestamp(1_796_000_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant", "left"),
+    [
+        ("hello", False, "hello"),
+        ("@galata_bot hello", True, "hello"),
+        ("@Galata_Bot, hello", True, "hello"),
+        ("hello @galata_bot how are you", True, "hello how are you"),
+        ("@galata_bot", True, ""),
+        ("😀 @galata_bot 😀", True, "😀 😀"),
+        ("@galata_bots hello", False, "@galata_bots hello"),
+        ("mail me@galata_bot.org", False, "mail me@galata_bot.org"),
+        ("`@galata_bot` is its name", False, "@galata_bot is its name"),
+    ],
+)
+def test_a_group_text_is_for_the_bot_when_an_entity_names_it(
+    text: str, meant: bool, left: str
+) -> None:
+    result = read(text, GROUP)
+    assert (result.addressed, result.text) == (meant, left)
+    assert not result.address.private
+
+
+def test_a_mention_without_a_username_names_a_user_by_id() -> None:
+    entity = {"type": "text_mention", "offset": 0, "length": 6, "user": ME}
+    assert read(chat=GROUP, text_="Galata hi", entities=[entity]).addressed
+    entity = entity | {"user": ANA}
+    assert not read(chat=GROUP, text_="Galata hi", entities=[entity]).addressed
+
+
+def test_a_reply_to_the_bot_is_for_it_and_carries_what_was_said() -> None:
+    result = read("why?", GROUP, reply_to_message=bots_own("x" * 2000))
+    assert result.addressed
+    assert result.quote == "x" * 1000
+    other = read("why?", GROUP, reply_to_message=message("hm", GROUP))
+    assert (other.addressed, other.quote) == (False, "hm")
+
+
+def test_a_topic_that_the_bot_opened_does_not_make_everything_a_reply_to_it() -> None:
+    root = bots_own("", forum_topic_created={"name": "T", "icon_color": 1})
+    result = read("hi", GROUP, reply_to_message=root, message_thread_id=3, is_topic_message=True)
+    assert (result.addressed, result.quote, result.address.thread) == (False, None, "3")
+
+
+def test_a_chosen_quote_is_preferred_to_the_whole_message() -> None:
+    quote = {"text": "answer", "position": 3}
+    assert read("why?", GROUP, reply_to_message=bots_own(), quote=quote).quote == "answer"
+
+
+def test_anonymous_admins_and_channels_are_told_apart_by_their_chat() -> None:
+    anonymous = {"id": 1087968824, "is_bot": True, "first_name": "Group"}
+    result = read("/status", GROUP, from_=anonymous, sender_chat=GROUP)
+    assert (result.sender.id, result.sender.name) == ("-100123", "Team")
+
+
+def test_other_bots_are_not_heard() -> None:
+    other = {"id": 7, "is_bot": True, "first_name": "B"}
+    assert parsed(**message("@galata_bot hi", GROUP, from_=other)) is None
+
+
+# ---- where --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "thread"),
+    [
+        ({"message_thread_id": 77}, None),  # a reply in General: cannot be sent to
+        ({"message_thread_id": 1, "is_topic_message": True}, None),  # General itself
+        ({"message_thread_id": 77, "is_topic_message": True}, "77"),
+        ({}, None),
+    ],
+)
+def test_only_real_topics_are_threads(fields: dict[str, Any], thread: str | None) -> None:
+    assert read("hi", GROUP | {"is_forum": True}, **fields).address.thread == thread
+    assert read("hi", PRIVATE, **fields).address.thread == thread
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/cancel", Command("cancel")),
+        ("/Cancel@galata_BOT now  please ", Command("cancel", "now  please")),
+        ("/ask what is\nthis?", Command("ask", "what is\nthis?")),
+        ("/ask @galata_bot hi", Command("ask", "hi")),
+        ("/unknown x", Command("unknown", "x")),
+        ("/start own_abc", Command("start", "own_abc")),
+        ("see /cancel", None),
+        ("path/cancel", None),
+    ],
+)
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+def test_a_command_stands_at_the_very_beginning(
+    text: str, command: Command | None, chat: dict[str, Any]
+) -> None:
+    result = read(text, chat)
+    assert result.command == command
+    assert result.addressed == (command is not None or chat is PRIVATE)
+
+
+def test_a_command_for_another_bot_is_not_ours() -> None:
+    result = read("/cancel@other_bot", GROUP)
+    assert (result.command, result.addressed) == (None, False)
+    result = read("/cancel@other_bot @galata_bot", GROUP, reply_to_message=bots_own())
+    assert (result.command, result.addressed) == (None, False)
+    assert read("/cancel@other_bot", PRIVATE).command is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"forward_origin": {"type": "hidden_user", "sender_user_name": "X", "date": 1}},
+        {"via_bot": {"id": 8, "is_bot": True, "first_name": "I"}},
+        {"is_automatic_forward": True, "sender_chat": {"id": -1008, "type": "channel"}},
+    ],
+)
+def test_what_someone_passed_on_executes_nothing(fields: dict[str, Any]) -> None:
+    for text in ("/cancel", "/new@galata_bot", "@galata_bot hi"):
+        private, group = read(text, PRIVATE, **fields), read(text, GROUP, **fields)
+        assert (private.command, private.addressed) == (None, True)
+        assert (group.command, group.addressed) == (None, False)
+
+
+def test_a_quoted_command_executes_nothing() -> None:
+    replied = message("/cancel", PRIVATE)
+    result = read("look", reply_to_message=replied, quote={"text": "/cancel", "position": 0})
+    assert (result.command, result.quote) == (None, "/cancel")
+
+
+def test_edits_and_channel_posts_are_not_messages() -> None:
+    assert parsed("edited_message", **message("/cancel", edit_date=1)) is None
+    channel = {"id": -1008, "type": "channel", "title": "C"}
+    post = {"message_id": 1, "date": 1, "chat": channel, "text": "/cancel"}
+    assert parsed("channel_post", **post) is None
+    assert parsed("message", **post, sender_chat=channel) is None
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def document(name: str, mime: str | None, size: int = 100) -> dict[str, Any]:
+    data = {"file_id": "f", "file_unique_id": "u", "file_name": name, "file_size": size}
+    return data | ({"mime_type": mime} if mime else {})
+
+
+def test_a_photo_gives_its_largest_size_and_its_caption() -> None:
+    caption, entities = as_typed("/ask what is this?")
+    result = read(photo=PHOTO, caption=caption, caption_entities=entities)
+    assert result.command == Command("ask", "what is this?")
+    assert result.attachments == (
+        Attachment("image", "large", "photo-17.jpg", "image/jpeg", 90_000),
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        (document("a.txt", "text/plain"), "document"),
+        (document("a.json", "application/json"), "document"),
+        (document("a.yml", None), "document"),
+        (document("a.py", "application/octet-stream"), "document"),
+        (document("a.png", "image/png"), "image"),
+        (document("a.txt", "text/plain", 1_000_001), None),
+        (document("a.png", "image/png", 20_000_001), None),
+        (document("a.pdf", "application/pdf"), None),
+        (document("a", None), None),
+    ],
+)
+def test_small_texts_and_images_are_read_other_files_are_named(
+    file: dict[str, Any], kind: str | None
+) -> None:
+    result = read(document=file)
+    assert [attachment.kind for attachment in result.attachments] == ([kind] if kind else [])
+    assert result.unreadable == (None if kind else "document")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("voice", {"file_id": "f", "file_unique_id": "u", "duration": 3}),
+        ("location", {"longitude": 1.0, "latitude": 2.0}),
+        ("contact", {"phone_number": "1", "first_name": "A"}),
+        ("dice", {"emoji": "🎲", "value": 3}),
+    ],
+)
+def test_a_kind_that_cannot_be_read_is_named(kind: str, content: dict[str, Any]) -> None:
+    result = read(**{kind: content})
+    assert (result.unreadable, result.addressed, result.text) == (kind, True, "")
+
+
+def test_an_animation_is_no_document() -> None:
+    file = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1, "duration": 1}
+    result = read(animation=file, document=document("a.mp4", "video/mp4"))
+    assert (result.unreadable, result.attachments) == ("animation", ())
+
+
+@pytest.mark.parametrize("text", ["/ask what is it?", "@galata_bot what is it?"])
+def test_a_question_about_a_message_brings_its_photo_and_text(text: str) -> None:
+    replied = message("", GROUP, photo=PHOTO, caption="look here")
+    result = read(text, GROUP, reply_to_message=replied)
+    assert [attachment.ref for attachment in result.attachments] == ["large"]
+    assert result.quote == "look here"
+
+
+def test_a_remark_that_is_not_for_the_bot_brings_no_files() -> None:
+    replied = message("", GROUP, photo=PHOTO)
+    assert read("nice", GROUP, reply_to_message=replied).attachments == ()
+
+
+# ---- others -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("length", "more"), [(3999, 0.0), (4000, 2.0), (4096, 2.0)])
+def test_a_long_text_may_go_on(length: int, more: float) -> None:
+    assert read(text_="a" * length).more_expected_s == more
+    assert read(text_="😀" * (length // 2)).more_expected_s == (2.0 if length >= 4000 else 0.0)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"new_chat_members": [ME]},
+        {"left_chat_member": ANA},
+        {"migrate_to_chat_id": -100247},
+        {"forum_topic_created": {"name": "T", "icon_color": 1}},
+        {"pinned_message": message("hi")},
+        {"new_chat_title": "T"},
+    ],
+)
+def test_service_messages_are_nothing_for_us(fields: dict[str, Any]) -> None:
+    assert parsed(**message("", GROUP, **fields)) is None
+
+
+def test_halves_of_characters_can_be_stored() -> None:
+    result = read(text_="a \ud83d", from_=ANA | {"first_name": "\udc00"})
+    assert result.text.encode() == "a \ufffd".encode()
+    assert result.sender.name.encode()
+
+
+def press(**fields: Any) -> dict[str, Any]:
+    return {"id": "44", "from": ANA, "chat_instance": "1", **fields}
+
+
+def test_a_press_carries_action_value_and_message() -> None:
+    carrier = bots_own(message_thread_id=9, is_topic_message=True)
+    result = parsed("callback_query", **press(message=carrier, data="stop:run:1"))
+    assert result is not None
+    assert result.press == Press("44", "stop", "run:1", "3")
+    assert (result.event, result.sender.id, result.sent_at) == ("p:44", "5", NOW)
+    assert (result.address.chat, result.address.thread) == ("-100123", "9")
+
+
+def test_a_press_on_a_message_that_is_gone_is_a_press() -> None:
+    gone = {"message_id": 3, "date": 0, "chat": GROUP}
+    result = parsed("callback_query", **press(message=gone, data="stop"))
+    assert result is not None
+    assert result.press == Press("44", "stop", "", "3")
+
+
+def test_a_press_without_data_or_message_is_nothing() -> None:
+    assert parsed("callback_query", **press(inline_message_id="x", data="stop:1")) is None
+    assert parsed("callback_query", **press(message=bots_own(), game_short_name="g")) is None
+
+
+def membership(new: str, old: str = "left", chat: dict[str, Any] = GROUP) -> dict[str, Any]:
+    def member(status: str) -> dict[str, Any]:
+        rights = {"can_be_edited": False, "is_anonymous": False, "until_date": 0}
+        return {"user": ME, "status": status} | _RIGHTS | rights
+
+    data = {"chat": chat, "from": ANA, "date": 1_796_000_000}
+    return data | {"old_chat_member": member(old), "new_chat_member": member(new)}
+
+
+_RIGHTS = dict.fromkeys(
+    (
+        *("can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
+        *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
+        *("can_post_stories", "can_edit_stories", "can_delete_stories"),
+    ),
+    False,
+)
+DEAF = BotIdentity(99, "Galata_Bot", sees_all_group_messages=False)
+
+
+def test_a_bot_that_cannot_hear_mentions_says_so_when_it_is_added() -> None:
+    result = parsed("my_chat_member", DEAF, **membership("member"))
+    assert result is not None
+    assert (result.joined_deaf, result.event, result.message_id) == (True, "joined", "")
+
+
+def test_a_bot_that_hears_or_was_there_or_leaves_says_nothing() -> None:
+    assert parsed("my_chat_member", BOT, **membership("member")) is None
+    assert parsed("my_chat_member", DEAF, **membership("administrator")) is None
+    assert parsed("my_chat_member", DEAF, **membership("member", "administrator")) is None
+    assert parsed("my_chat_member", DEAF, **membership("left", "member")) is None
+    assert parsed("my_chat_member", DEAF, **membership("member", chat=PRIVATE)) is None
+
+
+def test_unknown_kinds_are_nothing() -> None:
+    update = Update.de_json({"update_id": 6, "something_new": {"a": 1}})
+    assert parse(update, BOT, received_at=NOW) is None
