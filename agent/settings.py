@@ -1,0 +1,89 @@
+"""The settings of providers and models, as the configuration gives them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from agent.provider import Deadlines, Usage
+
+
+class ProviderSettings(BaseModel):
+    """One endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["anthropic", "openai"] = Field(
+        description="API it speaks: anthropic (Messages) or openai (Chat Completions, compatible)"
+    )
+    api_key: SecretStr | None = Field(
+        None, description="key; may be left out where base_url needs none"
+    )
+    base_url: str | None = Field(
+        None, description="address of the API; default: the provider's own", pattern="^https?://"
+    )
+    organization: str | None = Field(None, description="OpenAI organisation; default: none")
+    proxy: SecretStr | None = Field(None, description="HTTP proxy for this provider; default: none")
+    first_chunk_s: float = Field(
+        120, gt=0, description="seconds until the first piece of an answer"
+    )
+    between_chunks_s: float = Field(60, gt=0, description="seconds between two pieces")
+    total_s: float = Field(900, gt=0, description="seconds for one whole model call")
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The three deadlines together."""
+        return Deadlines(self.first_chunk_s, self.between_chunks_s, self.total_s)
+
+
+class PriceSettings(BaseModel):
+    """What a model costs, in USD for a million tokens, and when that was true."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0, description="USD per million input tokens")
+    output: float = Field(ge=0, description="USD per million output tokens")
+    cache_read: float | None = Field(None, ge=0, description="default: as input")
+    cache_write: float | None = Field(None, ge=0, description="default: as input")
+    as_of: date = Field(description="date of these prices, YYYY-MM-DD")
+
+    def cost_microusd(self, usage: Usage) -> int:
+        """The cost of a call in micro-dollars: USD per million tokens is micro-dollars per token."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return round(
+            usage.input_tokens * self.input
+            + usage.output_tokens * self.output
+            + usage.cache_read_tokens * read
+            + usage.cache_write_tokens * write
+        )
+
+
+class ModelSettings(BaseModel):
+    """One model at one provider."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str = Field(description="a key of providers")
+    id: str = Field(description="what the provider calls the model")
+    context_tokens: int = Field(
+        32_000, ge=1_000, description="the model's window, in tokens; default: a cautious 32000"
+    )
+    max_output_tokens: int = Field(4_096, ge=16, description="cap of one answer, in tokens")
+    tools: bool = Field(True, description="whether tools are offered to it")
+    images: bool = Field(True, description="whether it can see images")
+    system_prompt: bool = Field(True, description="whether it takes a system prompt")
+    price: PriceSettings | None = Field(
+        None, description="prices; without them its cost is not counted"
+    )
+
+    @model_validator(mode="after")
+    def _reserve_fits(self) -> ModelSettings:
+        if self.max_output_tokens >= self.context_tokens:
+            raise ValueError(
+                f"max_output_tokens ({self.max_output_tokens}) must be smaller than "
+                f"context_tokens ({self.context_tokens})"
+            )
+        return self
