@@ -19,6 +19,7 @@ class CancelToken:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._edge = asyncio.Event()
         self._task: asyncio.Task[Any] | None = None
 
     @property
@@ -41,9 +42,14 @@ class CancelToken:
         if self._event.is_set():
             return False
         self._event.set()
+        self._edge.set()
         if self._task is not None:
             self._task.cancel()
         return True
+
+    async def wait(self) -> None:
+        """Return when the request is cancelled."""
+        await self._edge.wait()
 
     def wait_in_thread(self, timeout_s: float) -> bool:
         """For a worker thread: wait up to `timeout_s` seconds; whether it was cancelled."""

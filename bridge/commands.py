@@ -1,0 +1,167 @@
+"""The bot's commands. They never wait behind a run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+
+from bridge.access import Access
+from bridge.gate import usd
+from bridge.lanes import Lanes
+from bridge.models import ChatModel
+from bridge.texts import Texts
+from bridge.turn import TurnServices
+from channels.base import InboundMessage
+from memory.conversations import SessionPlace
+from memory.people import OWNER_PREFIX
+
+MENU = ("ask", "cancel", "new", "status", "whoami", "help")
+TELL_STRANGERS_EVERY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The catalogue in one language."""
+
+    texts: Texts
+    language: str
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        return self.texts.say(self.language, key, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    message: InboundMessage
+    place: SessionPlace
+    say: Say
+
+
+class Commands:
+    """Everything a command can be, except stopping (`bridge.stopping`)."""
+
+    def __init__(
+        self,
+        timezone: tzinfo,
+        services: TurnServices,
+        access: Access,
+        model: ChatModel,
+        lanes: Lanes,
+    ) -> None:
+        self._timezone = timezone
+        self._services = services
+        self._access = access
+        self._model = model
+        self._lanes = lanes
+        self._handlers: dict[str, Callable[[_Call], Awaitable[str]]] = {
+            "start": self._start,
+            "help": self._help,
+            "ask": self._ask,
+            "new": self._new,
+            "status": self._status,
+            "whoami": self._whoami,
+        }
+
+    async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
+        """Do it; the sentence to answer with, or None to stay silent: an unknown command in a group
+        may be meant for another bot."""
+        command = message.command
+        if command is None:
+            return None
+        handler = self._handlers.get(command.name)
+        if handler is not None:
+            return await handler(_Call(message, place, say))
+        if message.address.private:
+            return say("unknown_command", command=_plain(command.name))
+        return None
+
+    async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
+        """What somebody without access is answered; None when they were told today."""
+        code = _owner_code(message)
+        if code is not None and message.address.private:
+            claimed = await self._access.claim(message.address.channel, message.sender.id, code)
+            return say("owner_now" if claimed else "owner_link_bad")
+        name = message.command.name if message.command else ""
+        if name in ("help", "whoami"):
+            return _ids(message, say) if name == "whoami" else say("help")
+        place = message.address
+        who = message.sender.id if place.private else place.chat
+        key = f"no_access:{place.channel}:{place.account}:{place.chat}:{message.sender.id}"
+        if not await self._services.people.tell_once(key, TELL_STRANGERS_EVERY):
+            return None
+        if place.private:
+            return say("no_access", person=who)
+        return say("no_access_group", chat=who)
+
+    async def _start(self, call: _Call) -> str:
+        code = _owner_code(call.message)
+        if code is not None:
+            address, sender = call.message.address, call.message.sender
+            if self._access.is_owner(address.channel, sender.id):
+                return call.say("owner_now")
+            claimed = await self._access.claim(address.channel, sender.id, code)
+            return call.say("owner_now" if claimed else "owner_link_bad")
+        return call.say("start")
+
+    async def _help(self, call: _Call) -> str:
+        return call.say("help")
+
+    async def _ask(self, call: _Call) -> str:
+        return call.say("ask_what")
+
+    async def _new(self, call: _Call) -> str:
+        if self._lanes.busy(call.place.key):
+            return call.say("new_while_running")
+        session = await self._services.conversations.open(call.place)
+        await self._services.conversations.begin_new(session)
+        return call.say("new")
+
+    async def _status(self, call: _Call) -> str:
+        services, say = self._services, call.say
+        session = await services.conversations.open(call.place)
+        size = await services.conversations.size(session)
+        calls, used = await services.usage.of_session(session)
+        spent = await services.gate.spent_microusd()
+        since = say("never") if size.started_at is None else self._local(size.started_at)
+        text = say(
+            "status",
+            model=self._model.name,
+            messages=size.messages,
+            since=since,
+            calls=calls,
+            tokens=used.input_tokens
+            + used.output_tokens
+            + used.cache_read_tokens
+            + used.cache_write_tokens,
+            running=say("yes" if self._lanes.busy(call.place.key) else "no"),
+            waiting=await services.inbox.waiting(call.place.key),
+            cost=usd(spent),
+            limit=usd(services.gate.limit_microusd),
+        )
+        if self._model.price is None:
+            text += "\n" + say("no_price", model=self._model.name)
+        return text
+
+    async def _whoami(self, call: _Call) -> str:
+        return _ids(call.message, call.say)
+
+    def _local(self, moment: str) -> str:
+        return f"{datetime.fromisoformat(moment).astimezone(self._timezone):%Y-%m-%d %H:%M}"
+
+
+def _ids(message: InboundMessage, say: Say) -> str:
+    return say("whoami", person=message.sender.id, chat=message.address.chat)
+
+
+def _owner_code(message: InboundMessage) -> str | None:
+    """A one-time code: `/start own_…` from a link, or the bare code where there are no links."""
+    if message.command is not None:
+        words = message.command.args.strip() if message.command.name == "start" else ""
+    else:
+        words = message.text.strip()
+    return words if words.startswith(OWNER_PREFIX) else None
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name if c.isalnum() or c == "_")[:32]

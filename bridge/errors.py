@@ -1,0 +1,60 @@
+"""What a chat is told when something fails: one clear sentence and an error id.
+
+The log and the errors table get the trace, with secrets removed; the chat never does.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import traceback
+
+from agent.errors import ProviderError, RefusalKind
+from bridge.log import Redactor
+from memory.errorlog import ErrorLog
+from memory.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+# Letters and digits that cannot be mistaken for each other when somebody reads an id aloud.
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+_OF_REFUSAL = {
+    RefusalKind.OVERFLOW: "error_overflow",
+    RefusalKind.OUTPUT_CAP: "error_overflow",
+    RefusalKind.REQUEST_TOO_LARGE: "error_overflow",
+    RefusalKind.RATE_LIMIT: "error_rate_limit",
+    RefusalKind.QUOTA: "error_quota",
+    RefusalKind.AUTH: "error_auth",
+    RefusalKind.TRANSIENT: "error_transient",
+    RefusalKind.CONTENT_FILTER: "error_content_filter",
+    RefusalKind.MEDIA: "error_media",
+}
+
+
+def sentence_key(error: BaseException) -> str:
+    """The key of the text that tells a person about `error`."""
+    if isinstance(error, ProviderError):
+        return _OF_REFUSAL.get(error.refusal.kind, "error")
+    if isinstance(error, StoreError):
+        return "error_store"
+    return "error"
+
+
+class ErrorReporter:
+    """Gives errors an id, logs them, and keeps them for `galata error ID`."""
+
+    def __init__(self, errors: ErrorLog, redactor: Redactor) -> None:
+        self._errors = errors
+        self._redactor = redactor
+
+    async def report(self, error: BaseException, place: str) -> str:
+        """The error's new id. `place` says where it happened, in ids only. Never raises."""
+        error_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+        log.error("error %s in %s", error_id, place, exc_info=error)
+        trace = "".join(traceback.format_exception(error))
+        try:
+            await self._errors.add(error_id, place, self._redactor.clean(trace))
+        except StoreError as failure:
+            log.warning("error %s could not be stored: %s", error_id, failure)
+        return error_id

@@ -1,0 +1,194 @@
+"""Lanes: one run at a time in each session, and sessions that never wait for each other.
+
+A lane is a task that exists only while its session has work; the inbox is the queue of record, and
+a lane holds nothing but the wake-up. A run is a child task of its lane and the lane waits for it,
+so that a user's cancel and a shutdown are told apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from agent.cancel import CancelToken
+
+log = logging.getLogger(__name__)
+
+# A run that does not end this many seconds after its cancel is left behind: the lane goes on.
+CANCEL_GRACE_S = 0.8
+
+Ending = Literal["completed", "cancelled", "failed", "interrupted"]
+
+
+@dataclass(slots=True)
+class ActiveRun:
+    """A run under way. `asked_at` is the platform's time of the newest message that it answers;
+    `stop_note` is what the person who stopped it is told."""
+
+    run_id: str
+    session_key: str
+    person: str
+    asked_at: datetime
+    token: CancelToken
+    stop_note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the first half of a job ended. `interrupted`: the process is stopping."""
+
+    ending: Ending
+    error: BaseException | None = None
+
+
+class Job(Protocol):
+    """One run, in two halves."""
+
+    async def run(self, run: ActiveRun) -> None:
+        """The half that /cancel ends."""
+        ...
+
+    async def settle(self, outcome: Outcome) -> None:
+        """The half that it cannot reach; exactly once, whatever happened."""
+        ...
+
+
+@dataclass(slots=True)
+class _Lane:
+    task: asyncio.Task[None]
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    active: ActiveRun | None = None
+
+
+class Lanes:
+    """All lanes. `work(session_key)` does the session's next turn; false when there is none."""
+
+    def __init__(self, group: asyncio.TaskGroup, work: Callable[[str], Awaitable[bool]]) -> None:
+        self._group = group
+        self._work = work
+        self._lanes: dict[str, _Lane] = {}
+        self._closing = False
+
+    def wake(self, session_key: str) -> None:
+        """There is something to do in this session."""
+        lane = self._lanes.get(session_key)
+        if lane is not None:
+            lane.woken.set()
+        elif not self._closing:
+            task = self._group.create_task(self._drain(session_key), name=f"lane {session_key}")
+            self._lanes[session_key] = _Lane(task)
+
+    def busy(self, session_key: str) -> bool:
+        """Whether a run is under way in the session."""
+        return self.active(session_key) is not None
+
+    def active(self, session_key: str) -> ActiveRun | None:
+        """The session's run, or None."""
+        lane = self._lanes.get(session_key)
+        return lane.active if lane else None
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    async def more_within(self, session_key: str, seconds: float) -> bool:
+        """For a lane's own work: wait for the next wake-up; false after `seconds`."""
+        woken = self._lanes[session_key].woken
+        woken.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await woken.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def idle(self) -> None:
+        """Return when no session has work."""
+        while self._lanes:
+            await asyncio.wait([lane.task for lane in self._lanes.values()])
+
+    async def carry_out(self, job: Job, run: ActiveRun) -> None:
+        """Both halves of a job, in the lane of its session."""
+        lane = self._lanes[run.session_key]
+        lane.active = run
+        try:
+            outcome = await self._first_half(job, run)
+        finally:
+            run.token.unbind()
+        settling = asyncio.create_task(job.settle(outcome), name=f"settling of {run.run_id}")
+        try:
+            await asyncio.shield(settling)
+        except asyncio.CancelledError:
+            await asyncio.wait({settling})
+            raise
+        finally:
+            lane.active = None
+        if outcome.ending == "interrupted":
+            raise asyncio.CancelledError
+
+    async def close(self, patience_s: float) -> None:
+        """Start nothing more, give running work `patience_s` seconds, then interrupt it."""
+        self._closing = True
+        tasks = [lane.task for lane in self._lanes.values()]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=patience_s)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
+
+    async def _first_half(self, job: Job, run: ActiveRun) -> Outcome:
+        task = asyncio.create_task(job.run(run), name=f"run {run.run_id}")
+        stopped = asyncio.create_task(run.token.wait(), name=f"stop of {run.run_id}")
+        run.token.bind(task)
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
+        except asyncio.CancelledError:  # not the user's cancel: the process is stopping
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
+            return Outcome("interrupted")
+        finally:
+            stopped.cancel()
+        return _outcome(task, run)
+
+    async def _drain(self, session_key: str) -> None:
+        lane = self._lanes[session_key]
+        try:
+            while not self._closing:
+                lane.woken.clear()
+                if not await self._next(session_key) and not lane.woken.is_set():
+                    break
+        finally:
+            del self._lanes[session_key]
+
+    async def _next(self, session_key: str) -> bool:
+        """One turn; a failure of the lane itself is logged and never reaches another lane."""
+        try:
+            return await self._work(session_key)
+        except Exception:
+            log.exception("lane %s failed", session_key)
+            return False
+
+
+def _outcome(task: asyncio.Task[None], run: ActiveRun) -> Outcome:
+    if not task.done():
+        log.warning("run %s did not end after its cancel; its lane goes on", run.run_id)
+        task.add_done_callback(_note_late_end)
+        return Outcome("cancelled")
+    if task.cancelled():
+        return Outcome("cancelled")
+    error = task.exception()
+    if error is None:
+        return Outcome("completed")
+    return Outcome("cancelled" if run.token.cancelled else "failed", error)
+
+
+def _note_late_end(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.warning("%s ended late", task.get_name(), exc_info=task.exception())

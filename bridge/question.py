@@ -1,0 +1,99 @@
+"""Inbound messages of one sender -> the one user message that a run answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.messages import Block, ImageBlock, Message, TextBlock
+from channels.base import Attachment, Channel, InboundMessage
+from channels.errors import ChannelError
+
+# What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
+# at 4,096, Slack at 40,000.
+MOST_CHARACTERS = 100_000
+MOST_DOCUMENT_BYTES = 1_000_000
+
+
+class FileUnreadable(Exception):
+    """An attachment cannot be read; the text is for the person who sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a turn is about: messages of one sender, oldest first, and how the model sees them
+    (`speaker` is None in private chats)."""
+
+    messages: tuple[InboundMessage, ...]
+    speaker: str | None
+
+    @property
+    def newest(self) -> InboundMessage:
+        """The message that the reply refers to."""
+        return self.messages[-1]
+
+
+async def user_message(question: Question, channel: Channel) -> Message:
+    """Fetch what is attached and put everything into one user message.
+
+    Raises `FileUnreadable`. Quotes and documents are marked as such: their words are not the
+    sender's.
+    """
+    blocks: list[Block] = []
+    for message in question.messages:
+        blocks += [await _attached(attachment, channel) for attachment in message.attachments]
+    texts = [part for message in question.messages for part in _texts(message)]
+    said = "\n\n".join(texts)
+    if question.speaker is not None:
+        said = f"[{question.speaker}] {said}".rstrip()
+    if said:
+        blocks.append(TextBlock(said))
+    return Message("user", tuple(blocks))
+
+
+def _texts(message: InboundMessage) -> Sequence[str]:
+    words = message.command.args if message.command else message.text
+    quoted = f"[In reply to this message, which is not mine:]\n{_quoted(message.quote)}"
+    return [text for text in (quoted if message.quote else "", words.strip()) if text]
+
+
+def _quoted(text: str | None) -> str:
+    return "\n".join(f"> {line}" for line in (text or "").splitlines())
+
+
+async def _attached(attachment: Attachment, channel: Channel) -> Block:
+    try:
+        data = await channel.fetch(attachment)
+    except ChannelError as error:
+        raise FileUnreadable(str(error)) from error
+    if attachment.kind == "image":
+        return ImageBlock(media_type_of(data), data)
+    if len(data) > MOST_DOCUMENT_BYTES:
+        raise FileUnreadable(f"{len(data):,} bytes; at most {MOST_DOCUMENT_BYTES:,}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileUnreadable("it is not a text in UTF-8") from None
+    return TextBlock(f"[The attached file {_file_name(attachment.name)}:]\n{text}")
+
+
+def _file_name(name: str) -> str:
+    return "".join(c for c in name if c.isalnum() or c in " ._-")[:80] or "without a name"
+
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+)
+
+
+def media_type_of(data: bytes) -> str:
+    """The kind of image by its first bytes; what the platform claims may be wrong. Raises
+    `FileUnreadable`."""
+    for signature, media_type in _SIGNATURES:
+        if data.startswith(signature):
+            return media_type
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    raise FileUnreadable("it is not a PNG, JPEG, GIF or WebP picture")

@@ -1,0 +1,205 @@
+"""The terminal: plain streaming, Ctrl-C cancels the answer, and it works on pipes.
+
+Input is read by a daemon thread: asyncio's pipes refuse files and never see the end of /dev/null. At
+the input's end the channel waits for running answers and then `listen` returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TextIO
+
+from channels.base import (
+    Address,
+    Attachment,
+    Capabilities,
+    Command,
+    InboundMessage,
+    OutboundReply,
+    Press,
+    Receive,
+    ReplySink,
+    Sender,
+    StopControl,
+)
+from channels.errors import ReplyRefused
+
+ADDRESS = Address("console", "local", "local")
+PERSON = "local"
+
+
+class ConsoleChannel:
+    """A conversation with whoever sits at the terminal.
+
+    `idle` is awaited at the end of the input, until nothing runs any more.
+    """
+
+    name = "console"
+    capabilities = Capabilities(reactions=False, buttons=False, commands_in_threads=True)
+
+    def __init__(
+        self,
+        idle: Callable[[], Awaitable[None]],
+        *,
+        source: TextIO | None = None,
+        target: TextIO | None = None,
+        name: str = "",
+        language: str | None = None,
+    ) -> None:
+        self._idle = idle
+        self._source = source or sys.stdin
+        self._target = target or sys.stdout
+        self._sender = Sender(PERSON, name or "You", language)
+        self._start = datetime.now(UTC)
+        self._numbers = itertools.count(1)
+        self._receive: Receive | None = None
+        self._running: list[StopControl] = []
+
+    async def listen(self, receive: Receive) -> None:
+        """Read lines until the input ends, then wait for running answers."""
+        self._receive = receive
+        lines: asyncio.Queue[str | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        thread = threading.Thread(
+            target=_read_lines, args=(self._source, loop, lines), daemon=True, name="console input"
+        )
+        thread.start()
+        self._prompt()
+        while (line := await lines.get()) is not None:
+            if line.strip():
+                await receive(self._message(line))
+            else:
+                self._prompt()
+        await self._idle()
+        self._write("\n" if self._source.isatty() else "")
+
+    async def interrupt(self) -> bool:
+        """Ctrl-C: stop the running answer; false when nothing runs."""
+        if not self._running or self._receive is None:
+            return False
+        press = Press("", "stop", self._running[-1].request_id, "")
+        await self._receive(self._message("", press=press))
+        return True
+
+    def open_reply(
+        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+    ) -> ReplySink:
+        """A reply that is printed as it comes."""
+        if stop is not None:
+            self._running.append(stop)
+        return _ConsoleReply(self, stop)
+
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+        """Nothing to mark; the terminal shows its lines in order anyway."""
+        return True
+
+    async def answer_press(self, message: InboundMessage, text: str) -> None:
+        """Ctrl-C needs no notice: the answer itself ends with it."""
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """The terminal has no attachments."""
+        raise ReplyRefused("the terminal has no attachments")
+
+    async def aclose(self) -> None:
+        """The input's thread is a daemon and ends with the process."""
+
+    def write(self, text: str) -> None:
+        """Print without a line break, at once."""
+        self._write(text)
+
+    def ended(self, stop: StopControl | None) -> None:
+        """A reply is complete."""
+        if stop in self._running:
+            self._running.remove(stop)
+        self._prompt()
+
+    def _prompt(self) -> None:
+        if self._source.isatty() and not self._running:
+            self._write("> ")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._target.write(text)
+            self._target.flush()
+        except (BrokenPipeError, ValueError):
+            self._target = _Nowhere()  # whoever read the output has left; the answers are stored
+
+    def _message(self, line: str, press: Press | None = None) -> InboundMessage:
+        text = line.strip()
+        number = f"{self._start:%Y%m%dT%H%M%S%f}-{next(self._numbers)}"
+        command = None
+        if text.startswith("/") and text[1:2].isalpha():
+            name, _, args = text[1:].partition(" ")
+            command = Command(name.lower(), args.strip())
+        return InboundMessage(
+            address=ADDRESS,
+            event=f"m:{number}",
+            message_id=number,
+            sender=self._sender,
+            sent_at=datetime.now(UTC),
+            text=text,
+            command=command,
+            press=press,
+        )
+
+
+class _Nowhere:
+    """Output after its reader has left."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+class _ConsoleReply:
+    def __init__(self, console: ConsoleChannel, stop: StopControl | None) -> None:
+        self._console = console
+        self._stop = stop
+        self._shown = ""
+
+    def show(self, more: str) -> None:
+        """Print it."""
+        if not self._shown:
+            more = more.lstrip()
+        self._shown += more
+        self._console.write(more)
+
+    async def finish(self, reply: OutboundReply) -> None:
+        """Print what was not shown yet, and end the line."""
+        shown = self._shown.strip()
+        if reply.markdown.startswith(shown):
+            rest = reply.markdown[len(self._shown.rstrip()) :]
+        else:
+            rest = f"\n{reply.markdown}"
+        self._console.write(rest + "\n")
+        for document in reply.documents:
+            self._console.write(f"--- {document.name}\n{document.text}\n")
+        self._console.ended(self._stop)
+
+    async def discard(self) -> None:
+        """End the line."""
+        self._console.write("\n" if self._shown else "")
+        self._console.ended(self._stop)
+
+
+def _read_lines(
+    source: TextIO, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]
+) -> None:
+    def put(line: str | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    try:
+        for line in source:
+            put(line)
+    except (ValueError, OSError):
+        pass  # the input was closed under us: that is its end
+    finally:
+        put(None)

@@ -1,0 +1,137 @@
+"""For tests of what uses channels: a channel without a platform, that keeps what it was shown."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from channels.base import (
+    Address,
+    Attachment,
+    Capabilities,
+    Command,
+    InboundMessage,
+    OutboundReply,
+    Press,
+    Receive,
+    ReplySink,
+    Sender,
+    StopControl,
+)
+from channels.errors import ReplyRefused
+
+
+@dataclass(slots=True)
+class FakeReply:
+    """A reply as a person would see it. `final` is None until it is finished."""
+
+    to: Address
+    reply_to: str | None
+    stop: StopControl | None
+    channel: FakeChannel
+    preview: str = ""
+    final: str | None = None
+    discarded: bool = False
+
+    def show(self, more: str) -> None:
+        """Keep it."""
+        self.preview += more
+        self.channel.changed.set()
+
+    async def finish(self, reply: OutboundReply) -> None:
+        """Keep it; a second time is an error."""
+        if self.final is not None or self.discarded:
+            raise AssertionError("a reply ends once")
+        if self.channel.refuse_with is not None:
+            raise self.channel.refuse_with
+        self.final = reply.markdown
+        self.channel.changed.set()
+
+    async def discard(self) -> None:
+        """Keep that it is gone."""
+        self.discarded = True
+        self.channel.changed.set()
+
+
+@dataclass(slots=True)
+class FakeChannel:
+    """`send` and `press` are a person's acts; `replies` what the bot shows."""
+
+    name: str = "fake"
+    capabilities: Capabilities = Capabilities(True, True, True)
+    replies: list[FakeReply] = field(default_factory=list["FakeReply"])
+    marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    notices: list[str] = field(default_factory=list[str])
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    refuse_with: Exception | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    receive: Receive | None = None
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def listen(self, receive: Receive) -> None:
+        """Until cancelled."""
+        self.receive = receive
+        self.changed.set()
+        await asyncio.Event().wait()
+
+    def open_reply(
+        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+    ) -> ReplySink:
+        """A reply that is kept."""
+        reply = FakeReply(to, reply_to, stop, self)
+        self.replies.append(reply)
+        self.changed.set()
+        return reply
+
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+        """Keep it."""
+        self.marks.append((message_id, waiting))
+        self.changed.set()
+        return self.capabilities.reactions
+
+    async def answer_press(self, message: InboundMessage, text: str) -> None:
+        """Keep it."""
+        self.notices.append(text)
+        self.changed.set()
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """What `files` holds under the attachment's ref."""
+        if attachment.ref not in self.files:
+            raise ReplyRefused("the file is gone")
+        return self.files[attachment.ref]
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def message(
+        self, text: str, *, person: str = "ana", chat: str = "1", private: bool = True
+    ) -> InboundMessage:
+        """A message of a person; a leading slash makes a command."""
+        number = str(next(self._numbers))
+        command = None
+        if text.startswith("/"):
+            name, _, args = text[1:].partition(" ")
+            command = Command(name, args)
+        return InboundMessage(
+            Address(self.name, "bot", chat, None, private),
+            f"m:{number}",
+            number,
+            Sender(person, person.title(), "en"),
+            datetime.now(UTC),
+            text,
+            command=command,
+        )
+
+    def press(self, reply: FakeReply, *, person: str = "ana") -> InboundMessage:
+        """A press of the reply's Stop button."""
+        assert reply.stop is not None, "this reply has no Stop button"  # noqa: S101
+        message = self.message("", person=person, chat=reply.to.chat, private=reply.to.private)
+        press = Press(message.message_id, "stop", reply.stop.request_id, "")
+        return replace(message, event=f"p:{message.message_id}", press=press)
+
+    @property
+    def finals(self) -> list[str]:
+        """The finished replies' texts, in the order in which they were opened."""
+        return [reply.final for reply in self.replies if reply.final is not None]
