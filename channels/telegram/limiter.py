@@ -7,7 +7,7 @@ request says what it is:
 - `answer` waits its turn, and after a refusal for flooding tries again;
 - `preview` never waits: it is dropped when less than a quarter of a bucket would be left, so that
   answers always find room;
-- `typing` takes nothing (it is no message) and is dropped when previews would be;
+- `typing` takes nothing (it is no message) and is dropped when the bot as a whole is busy;
 - `control` (the answer to a press, a reaction) and everything else goes out at once.
 
 A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
@@ -45,10 +45,11 @@ class Dropped(Exception):
 
 
 def _chat_buckets(group: bool) -> list[AsyncLimiter]:
-    # Two in two seconds are one a second with the shortest burst that lets an answer follow its
-    # last preview at once.
+    # A bucket lets its size and its flow through in one period. Two in two seconds: one a second
+    # with the shortest burst that lets an answer follow its last preview at once. Five in twenty
+    # seconds: never more than 20 in any minute.
     per_chat = AsyncLimiter(2, 2)
-    return [per_chat, AsyncLimiter(20, 60)] if group else [per_chat]
+    return [per_chat, AsyncLimiter(5, 20)] if group else [per_chat]
 
 
 @dataclass(slots=True)
@@ -126,9 +127,9 @@ class Limiter(BaseRateLimiter[Urgency]):
             raise Dropped(urgency)
         if urgency == "control":
             return
-        for bucket in (self._overall, *chat.buckets):
-            needed = 1.0 if urgency == "preview" else 0.0
-            if not bucket.has_capacity(needed + bucket.max_rate * _SHARE_FOR_ANSWERS):
+        buckets = [self._overall, *chat.buckets] if urgency == "preview" else [self._overall]
+        for bucket in buckets:
+            if not bucket.has_capacity(1 + bucket.max_rate * _SHARE_FOR_ANSWERS):
                 raise Dropped(urgency)
 
     async def _take(self, chat: _Chat) -> None:

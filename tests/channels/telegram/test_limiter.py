@@ -1,0 +1,246 @@
+"""What may leave when, in virtual time: a loop whose clock jumps to the next timer."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import pytest
+from telegram.error import BadRequest, RetryAfter
+
+from channels.telegram.limiter import Dropped, Limiter, Urgency
+
+T = TypeVar("T")
+PRIVATE, OTHER, GROUP = 5, 6, -1005
+
+
+class JumpingSelector(selectors.SelectSelector):
+    """Never waits: where a loop would sleep, `now` jumps."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            self.now += timeout or 0.0
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.jumping = JumpingSelector()
+        super().__init__(self.jumping)
+
+    def time(self) -> float:
+        return self.jumping.now
+
+
+def in_virtual_time(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main())
+
+
+class Telegram:
+    """Notes when requests arrive, and refuses the next `refusals`."""
+
+    def __init__(self) -> None:
+        self.limiter = Limiter()
+        self.arrived: list[tuple[float, int]] = []
+        self.refusals: list[Exception] = []
+
+    async def request(self, chat: int | None, urgency: Urgency | None) -> None:
+        async def callback(chat: int) -> bool:
+            self.arrived.append((now(), chat))
+            if self.refusals:
+                raise self.refusals.pop(0)
+            return True
+
+        data = {} if chat is None else {"chat_id": chat}
+        await self.limiter.process_request(callback, (chat,), {}, "sendMessage", data, urgency)
+
+    def times(self, chat: int) -> list[float]:
+        return [round(at, 3) for at, to in self.arrived if to == chat]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def flood(seconds: int, monkeypatch: pytest.MonkeyPatch) -> RetryAfter:
+    monkeypatch.setenv("PTB_TIMEDELTA", "true")
+    return RetryAfter(timedelta(seconds=seconds))
+
+
+def test_answers_leave_once_a_second_in_a_chat_after_a_burst_of_two() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        await asyncio.gather(*(telegram.request(PRIVATE, "answer") for _ in range(5)))
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0, 0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_group_never_gets_more_than_twenty_in_a_minute() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        await asyncio.gather(*(telegram.request(GROUP, "answer") for _ in range(60)))
+        return telegram.times(GROUP)
+
+    times = in_virtual_time(main)
+    assert all(later - earlier >= 60 for earlier, later in pairwise(times[::20]))
+    assert times[20] < 65
+
+
+def test_all_chats_together_get_thirty_a_second() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        await asyncio.gather(*(telegram.request(chat, "answer") for chat in range(1, 62)))
+        return sorted(at for at, _ in telegram.arrived)
+
+    times = in_virtual_time(main)
+    assert times[29] == 0.0
+    assert times[30] > 0.0
+    assert times[60] >= 1.0
+
+
+def test_a_preview_leaves_room_for_the_answer_that_follows() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        await telegram.request(PRIVATE, "preview")
+        with pytest.raises(Dropped):
+            await telegram.request(PRIVATE, "preview")
+        await telegram.request(PRIVATE, "answer")
+        await asyncio.sleep(2)
+        await telegram.request(PRIVATE, "preview")
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0, 0.0, 2.0]
+
+
+def test_previews_every_second_go_through() -> None:
+    async def main() -> int:
+        telegram = Telegram()
+        for _ in range(20):
+            await telegram.request(PRIVATE, "preview")
+            await asyncio.sleep(1)
+        return len(telegram.arrived)
+
+    assert in_virtual_time(main) == 20
+
+
+def test_previews_and_typing_of_many_chats_leave_a_quarter_to_answers() -> None:
+    async def main() -> tuple[int, list[float]]:
+        telegram = Telegram()
+        dropped = 0
+        for chat in range(1, 41):
+            try:
+                await telegram.request(chat, "preview")
+            except Dropped:
+                dropped += 1
+        with pytest.raises(Dropped):
+            await telegram.request(99, "typing")
+        for chat in range(101, 108):
+            await telegram.request(chat, "answer")
+        return dropped, [at for at, _ in telegram.arrived]
+
+    dropped, times = in_virtual_time(main)
+    assert dropped == 18
+    assert times == [0.0] * 29
+
+
+def test_typing_takes_nothing_from_the_limits() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        for _ in range(10):
+            await telegram.request(PRIVATE, "typing")
+        await telegram.request(PRIVATE, "answer")
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0] * 11
+
+
+def test_a_flood_closes_that_chat_alone_and_answers_come_through_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> Telegram:
+        telegram = Telegram()
+        telegram.refusals.append(flood(30, monkeypatch))
+        first = asyncio.create_task(telegram.request(PRIVATE, "answer"))
+        await asyncio.sleep(0.1)
+        for urgency in ("preview", "typing", "control"):
+            with pytest.raises(Dropped):
+                await telegram.request(PRIVATE, urgency)  # type: ignore[arg-type]
+        await telegram.request(OTHER, "answer")
+        await first
+        await asyncio.sleep(1)
+        await telegram.request(PRIVATE, "preview")
+        return telegram
+
+    telegram = in_virtual_time(main)
+    assert telegram.times(PRIVATE) == [0.0, 30.0, 31.0]
+    assert telegram.times(OTHER) == [0.1]
+
+
+def test_a_flooded_preview_is_dropped_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        telegram.refusals.append(flood(5, monkeypatch))
+        with pytest.raises(Dropped):
+            await telegram.request(PRIVATE, "preview")
+        await asyncio.sleep(60)
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0]
+
+
+def test_the_answer_to_a_press_never_waits() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        waiting = [asyncio.create_task(telegram.request(7, "answer")) for _ in range(10)]
+        await asyncio.sleep(0.5)
+        await telegram.request(None, "control")
+        await telegram.request(7, "control")
+        await asyncio.gather(*waiting)
+        return [at for at, _ in telegram.arrived][2:4]
+
+    assert in_virtual_time(main) == [0.5, 0.5]
+
+
+def test_other_refusals_are_raised_at_once() -> None:
+    async def main() -> None:
+        telegram = Telegram()
+        telegram.refusals.append(BadRequest("Bad Request: chat not found"))
+        with pytest.raises(BadRequest):
+            await telegram.request(PRIVATE, "answer")
+        await telegram.request(PRIVATE, "answer")
+
+    in_virtual_time(main)
+
+
+def test_idle_chats_are_forgotten() -> None:
+    async def main() -> int:
+        telegram = Telegram()
+        for chat in range(1, 2001):
+            await telegram.request(chat, "answer")
+            await asyncio.sleep(1)
+        return telegram.limiter.known_chats
+
+    assert in_virtual_time(main) <= 256
+
+
+def test_a_cancelled_answer_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        telegram.refusals.append(flood(30, monkeypatch))
+        first = asyncio.create_task(telegram.request(PRIVATE, "answer"))
+        await asyncio.sleep(1)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await telegram.request(PRIVATE, "answer")
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0, 30.0]
