@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -60,7 +61,7 @@ class FakeChannel:
     """`send` and `press` are a person's acts; `replies` what the bot shows."""
 
     name: str = "fake"
-    capabilities: Capabilities = Capabilities(True, True, True)
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(True, True, True))
     replies: list[FakeReply] = field(default_factory=list["FakeReply"])
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
@@ -68,7 +69,7 @@ class FakeChannel:
     refuse_with: Exception | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None
-    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(time.time_ns()))
 
     async def listen(self, receive: Receive) -> None:
         """Until cancelled."""

@@ -1,0 +1,111 @@
+"""The bridge's pure parts: session keys, speaker labels, the text catalogue, what the inbox keeps."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.inbound import dump, load
+from bridge.session import memory_scope, session_of
+from bridge.speakers import label
+from bridge.texts import Texts
+from channels.base import (
+    Address,
+    Attachment,
+    Command,
+    InboundMessage,
+    Press,
+    Sender,
+)
+
+part = st.text(alphabet="ab:=%/tu-1", min_size=1, max_size=4)
+addresses = st.builds(Address, part, part, part, st.one_of(st.none(), part), st.booleans())
+
+
+@given(addresses, part, addresses, part)
+def test_two_places_never_share_a_session(a: Address, who: str, b: Address, other: str) -> None:
+    for scope in ("shared", "one_per_person"):
+        key_a, key_b = session_of(a, who, scope).key, session_of(b, other, scope).key
+        same_place = (a.channel, a.account, a.chat, a.thread) == (
+            b.channel,
+            b.account,
+            b.chat,
+            b.thread,
+        )
+        if scope == "shared":
+            assert (key_a == key_b) == same_place
+        elif not a.private and not b.private:
+            assert (key_a == key_b) == (same_place and who == other)
+
+
+@given(addresses, addresses)
+def test_private_and_group_memory_are_apart(a: Address, b: Address) -> None:
+    if memory_scope(a) == memory_scope(b):
+        assert (a.private, a.channel, a.account, a.chat) == (
+            b.private,
+            b.channel,
+            b.account,
+            b.chat,
+        )
+
+
+@given(st.text(max_size=80), st.integers(1, 99))
+def test_no_name_can_forge_another_speakers_line(name: str, number: int) -> None:
+    made = label(name, number)
+    head, _, tail = made.rpartition("#")
+    assert tail == str(number)
+    assert head
+    assert len(head) <= 32
+    assert not set(head) & set("[](){}<>#:|\n\r`")
+    assert all(c.isprintable() for c in head)
+
+
+def test_every_text_exists_in_every_language_with_the_same_placeholders() -> None:
+    texts = Texts.load()
+    english = texts.catalogue["en"]
+    assert {"en", "zh"} <= set(texts.catalogue)
+
+    def fields(text: str) -> set[str | None]:
+        return {field for _, field, _, _ in string.Formatter().parse(text) if field}
+
+    for language, catalogue in texts.catalogue.items():
+        assert set(catalogue) == set(english), language
+        for key, text in catalogue.items():
+            assert fields(text) == fields(english[key]), (language, key)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "language"),
+    [
+        (("zh",), "zh"),
+        ((None, "zh-Hans-CN"), "zh"),
+        ((None, "pt-BR"), "en"),
+        ((None, None), "en"),
+        (("en", "zh"), "en"),
+    ],
+)
+def test_the_language_falls_back_to_english(wishes: tuple[str | None, ...], language: str) -> None:
+    assert Texts.load().language(*wishes) == language
+
+
+def test_an_inbound_message_survives_the_inbox() -> None:
+    message = InboundMessage(
+        Address("telegram", "1", "-100", "7", False),
+        "m:1",
+        "1",
+        Sender("5", "Ana", "de"),
+        datetime(2026, 11, 30, 12, 0, tzinfo=UTC),
+        "hi 😀",
+        (Attachment("image", "f", "p.jpg", "image/jpeg", 5),),
+        command=Command("ask", "x"),
+        press=Press("1", "stop", "r", "9"),
+        quote="q",
+    )
+    assert load(dump(message)) == message
+    bare = replace(message, attachments=(), command=None, press=None, quote=None)
+    assert load(dump(bare)) == bare
