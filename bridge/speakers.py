@@ -13,7 +13,7 @@ def label(name: str, number: int) -> str:
     """`Ana#2`: the name without line breaks, brackets and control characters, capped, so that no
     name can imitate another speaker's line or a heading."""
     plain = "".join(
-        " " if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") else character
+        character if character.isprintable() else " "
         for character in unicodedata.normalize("NFKC", name)
     )
     words = " ".join(_FORGING.sub(" ", plain).split())[:MOST_CHARACTERS].strip()
