@@ -14,7 +14,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.servers.anthropic_rules import Rules, check_headers, check_request
+from aiohttp import web
+
+from tests.servers.anthropic_rules import (
+    COUNT_PARAMETERS,
+    Rules,
+    check_headers,
+    check_parameters,
+    check_prompt,
+    check_request,
+)
 from tests.servers.llm import (
     Auto,
     Frame,
@@ -43,6 +52,7 @@ ERROR_TYPES = {  # https://docs.claude.com/en/api/errors
     504: "timeout_error",
     529: "overloaded_error",
 }
+CREATED = "2026-09-01T00:00:00Z"
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
@@ -71,9 +81,38 @@ class AnthropicServer(LlmServer):
     def base_url(self) -> str:
         return self.origin
 
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_post("/v1/messages/count_tokens", self._handle_count)
+        app.router.add_get("/v1/models", self._handle_models)
+
+    async def _handle_count(self, raw: web.Request) -> web.StreamResponse:
+        def answer(request: LlmRequest) -> Json:
+            check_headers(request.headers, self.api_key, self.rules)
+            check_parameters(request.body, COUNT_PARAMETERS)
+            check_prompt(request.body, self.rules)
+            return {"input_tokens": self.rules.count(request.body)}
+
+        return await self.guarded(raw, answer)
+
+    async def _handle_models(self, raw: web.Request) -> web.StreamResponse:
+        def answer(request: LlmRequest) -> Json:
+            check_headers(request.headers, self.api_key, self.rules)
+            names = self.rules.models
+            rows = [
+                {"type": "model", "id": name, "display_name": name, "created_at": CREATED}
+                for name in names
+            ]
+            return {"data": rows, "has_more": False, "first_id": names[0], "last_id": names[-1]}
+
+        return await self.guarded(raw, answer)
+
     def check(self, request: LlmRequest) -> None:
-        check_headers(request.headers, self.api_key)
-        check_request(request.body, self.rules)
+        check_headers(request.headers, self.api_key, self.rules)
+        version = request.headers["anthropic-version"]
+        check_request(request.body, version, request.size, self.rules)
+
+    def not_json(self, reason: str) -> Refused:
+        return Refused(f"The request body is not valid JSON: {reason}")
 
     def error_type(self, status: int) -> str:
         return ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
@@ -87,8 +126,9 @@ class AnthropicServer(LlmServer):
         yield Frame(event({"type": "message_start", "message": self._opening(reply, request)}))
         if self.pings:
             yield Frame(PING)
+        seals = self._seals(reply, request)
         for index, part in enumerate(reply.parts):
-            yield from self._block_frames(index, part)
+            yield from self._block_frames(index, part, seals[index])
         delta = {"stop_reason": stop_reason(reply), "stop_sequence": None}
         usage = {"output_tokens": self._usage(reply, request).output}
         yield Frame(event({"type": "message_delta", "delta": delta, "usage": usage}))
@@ -99,7 +139,10 @@ class AnthropicServer(LlmServer):
     def whole(self, reply: Reply, request: LlmRequest) -> Json:
         usage = self._usage(reply, request)
         message = self._opening(reply, request)
-        message["content"] = [self._block(part) for part in reply.parts]
+        seals = self._seals(reply, request)
+        message["content"] = [
+            self._block(part, seal) for part, seal in zip(reply.parts, seals, strict=True)
+        ]
         message["stop_reason"] = stop_reason(reply)
         message["usage"]["output_tokens"] = usage.output
         return message
@@ -128,8 +171,18 @@ class AnthropicServer(LlmServer):
         produced = sum(len(piece or "") for part in reply.parts for piece in part.pieces)
         return Usage(self.rules.count(request.body), max(1, -(-produced // 4)))
 
-    def _block_frames(self, index: int, part: Part) -> Iterator[Frame]:
-        opening = self._block(part, opening=True)
+    def _seals(self, reply: Reply, request: LlmRequest) -> list[str]:
+        """A signature for each thinking block; those of other parts are empty."""
+        seals, last = [], None
+        for part in reply.parts:
+            if isinstance(part, Thinking):
+                last = self.rules.seals.sign(part, request.body, last)
+            seals.append(last if isinstance(part, Thinking) and last else "")
+        return seals
+
+    def _block_frames(self, index: int, part: Part, seal: str) -> Iterator[Frame]:
+        """One block: its start, its deltas, its end."""
+        opening = self._block(part, seal, opening=True)
         start = {"type": "content_block_start", "index": index, "content_block": opening}
         yield Frame(event(start))
         kind, key = DELTAS[type(part)]
@@ -141,11 +194,11 @@ class AnthropicServer(LlmServer):
             if piece is not None:
                 yield Frame(f"{head}{json.dumps(piece)}}}}}\n\n".encode(), content=True)
         if isinstance(part, Thinking) and part.redacted is None:
-            seal = {"type": "signature_delta", "signature": self.rules.sign(part)}
-            yield Frame(event({"type": "content_block_delta", "index": index, "delta": seal}))
+            delta = {"type": "signature_delta", "signature": seal}
+            yield Frame(event({"type": "content_block_delta", "index": index, "delta": delta}))
         yield Frame(event({"type": "content_block_stop", "index": index}))
 
-    def _block(self, part: Part, *, opening: bool = False) -> Json:
+    def _block(self, part: Part, seal: str, *, opening: bool = False) -> Json:
         """A content block; at the opening of a stream it is still empty."""
         joined = "" if opening else "".join(piece or "" for piece in part.pieces)
         if isinstance(part, Text):
@@ -155,10 +208,8 @@ class AnthropicServer(LlmServer):
             arguments = json.loads(joined) if joined else {}
             return {"type": "tool_use", "id": id_, "name": part.name, "input": arguments}
         if part.redacted is not None:
-            self.rules.sign(part)
             return {"type": "redacted_thinking", "data": part.redacted}
-        signature = "" if opening else self.rules.sign(part)
-        return {"type": "thinking", "thinking": joined, "signature": signature}
+        return {"type": "thinking", "thinking": joined, "signature": "" if opening else seal}
 
 
 DELTAS = {

@@ -239,6 +239,11 @@ class Refused(Exception):
         self.code = code
 
 
+def missing(where: str) -> Refused:
+    """A required field is absent."""
+    return Refused(f"{where}: Field required")
+
+
 @dataclass
 class LlmRequest:
     """A request as it came in, and what became of it. Times are of `time.monotonic`, which
@@ -247,6 +252,7 @@ class LlmRequest:
     path: str
     headers: Mapping[str, str]
     body: Json
+    size: int = 0
     arrived: float = field(default_factory=time.monotonic)
     first_chunk_at: float | None = None
     status: int | None = None
@@ -268,6 +274,11 @@ class LlmRequest:
             if message.get("role") == "user":
                 return flat_text(message.get("content"))
         return ""
+
+
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers with lower-case names."""
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def flat_text(content: Any) -> str:
@@ -417,6 +428,10 @@ class LlmServer(ABC):
         """Apply the API's rules; raises `Refused`."""
 
     @abstractmethod
+    def not_json(self, reason: str) -> Refused:
+        """What the API says to a body that is no JSON object."""
+
+    @abstractmethod
     def frames(self, reply: Reply, request: LlmRequest) -> Iterator[Frame]:
         """The stream but for its end marker."""
 
@@ -460,9 +475,23 @@ class LlmServer(ABC):
         ]
         return web.json_response(rows)
 
+    async def guarded(
+        self, raw: web.Request, answer: Callable[[LlmRequest], Json]
+    ) -> web.StreamResponse:
+        """A further endpoint of the API: `answer` may raise `Refused`. Not recorded."""
+        data = await raw.read()
+        request = LlmRequest(raw.path, lower(raw.headers), {}, len(data))
+        try:
+            if data:
+                self._parse(data, request)
+            reply = HttpReply(200, answer(request))
+        except Refused as refused:
+            reply = HttpReply(refused.status, self.error_body(refused))
+        return self._send_http(reply, request)
+
     async def _handle(self, raw: web.Request) -> web.StreamResponse:
         data = await raw.read()
-        request = LlmRequest(raw.path, {k.lower(): v for k, v in raw.headers.items()}, {})
+        request = LlmRequest(raw.path, lower(raw.headers), {}, len(data))
         self.requests.append(request)
         try:
             self._parse(data, request)
@@ -480,12 +509,16 @@ class LlmServer(ABC):
             raise
 
     def _parse(self, data: bytes, request: LlmRequest) -> None:
+        """The body; half of a surrogate pair is no JSON for strict parsers."""
         try:
             body = json.loads(data)
+            json.dumps(body, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise self.not_json("no low surrogate in string") from error
         except ValueError as error:
-            raise Refused(f"The request body is not valid JSON: {error}") from error
+            raise self.not_json(str(error)) from error
         if not isinstance(body, dict):
-            raise Refused("The request body is not a JSON object")
+            raise self.not_json("not an object")
         request.body = body
 
     async def _answer(self, raw: web.Request, request: LlmRequest) -> web.StreamResponse:
@@ -517,16 +550,18 @@ class LlmServer(ABC):
         for fault in reply.faults:
             if fault.stall:
                 await reply.wait_released()
-        response = web.json_response(self.whole(reply, request))
-        if any(fault.cut for fault in reply.faults):
-            response = web.StreamResponse(headers={"content-type": "application/json"})
-            response.content_length = 1000
-            await response.prepare(raw)
-            await response.write(b'{"id": ')
-            hang_up(raw, reset=any(fault.reset for fault in reply.faults))
-            return response
         request.status, request.finished = 200, True
         self.notify()
+        if any(fault.cut for fault in reply.faults):
+            return await self._send_half(raw, reset=any(fault.reset for fault in reply.faults))
+        return web.json_response(self.whole(reply, request))
+
+    async def _send_half(self, raw: web.Request, *, reset: bool) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "application/json"})
+        response.content_length = 1000
+        await response.prepare(raw)
+        await response.write(b'{"id": ')
+        hang_up(raw, reset=reset)
         return response
 
 
@@ -624,10 +659,10 @@ class _Stream:
                 raise _Ended
             if fault.stall or fault.cut:
                 await self._flush()
-                self._server.notify()
             if fault.cut:
                 raise _CutOff(fault.reset)
             if fault.stall:
+                self._server.notify()
                 await self._reply.wait_released()
 
     async def _flush(self) -> None:

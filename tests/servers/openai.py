@@ -76,20 +76,23 @@ class OpenAIServer(LlmServer):
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/v1/models", self._handle_models)
 
-    async def _handle_models(self, raw: web.Request) -> web.Response:
-        try:
-            check_headers({k.lower(): v for k, v in raw.headers.items()}, self.api_key)
-        except Refused as refused:
-            return web.json_response(self.error_body(refused), status=refused.status)
-        models = [
-            {"id": name, "object": "model", "created": CREATED, "owned_by": "local"}
-            for name in self.rules.models
-        ]
-        return web.json_response({"object": "list", "data": models})
+    async def _handle_models(self, raw: web.Request) -> web.StreamResponse:
+        def answer(request: LlmRequest) -> Json:
+            check_headers(request.headers, self.api_key)
+            models = [
+                {"id": name, "object": "model", "created": CREATED, "owned_by": "local"}
+                for name in self.rules.models
+            ]
+            return {"object": "list", "data": models}
+
+        return await self.guarded(raw, answer)
 
     def check(self, request: LlmRequest) -> None:
         check_headers(request.headers, self.api_key)
         check_request(request.body, self.rules)
+
+    def not_json(self, reason: str) -> Refused:
+        return Refused(f"We could not parse the JSON body of your request. ({reason})")
 
     def error_type(self, status: int) -> str:
         if status == 429:
