@@ -29,6 +29,7 @@ from agent.messages import Block, Message, TextBlock, ToolResultBlock, ToolUseBl
 from agent.provider import (
     Completed,
     ModelRequest,
+    ModelTraits,
     Provider,
     TextDelta,
     ThinkingDelta,
@@ -84,6 +85,7 @@ class AgentTask:
     system: str
     toolbox: Toolbox
     max_output_tokens: int
+    traits: ModelTraits
     history: tuple[Message, ...]
     tool_context: ToolContext
     earlier: bool = False
@@ -281,6 +283,7 @@ class AgentRun:
             messages=tuple(repair(self._working)),
             tools=self._task.toolbox.specs,
             max_output_tokens=self._task.max_output_tokens,
+            traits=self._task.traits,
         )
 
     def _note(self, call: _Call, outcome: CallOutcome) -> ModelCall:

@@ -37,6 +37,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What a model can take. What it cannot is rendered as text, or left out with a note."""
+
+    images: bool = True
+    tools: bool = True
+    system_prompt: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call. `messages` is legal (`agent.history.repair`); an empty `system` is left out.
 
@@ -48,6 +57,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     max_output_tokens: int
+    traits: ModelTraits = ModelTraits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from agent.provider import Deadlines, Usage
+from agent.provider import Deadlines, ModelTraits, Usage
 
 
 class ProviderSettings(BaseModel):
@@ -78,6 +78,11 @@ class ModelSettings(BaseModel):
     price: PriceSettings | None = Field(
         None, description="prices; without them its cost is not counted"
     )
+
+    @property
+    def traits(self) -> ModelTraits:
+        """What the model can take, for its requests."""
+        return ModelTraits(self.images, self.tools, self.system_prompt)
 
     @model_validator(mode="after")
     def _reserve_fits(self) -> ModelSettings:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.prompt import build
-from agent.provider import Provider, Usage
+from agent.provider import ModelTraits, Provider, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class ChatModel:
     """One entry of `models` in the configuration, with its provider.
 
-    `name` is the entry's key, `id` what the provider calls it. `tools`: whether tools are offered.
+    `name` is the entry's key, `id` what the provider calls it. `traits`: what it can take.
     `price` gives the cost of a call in micro-dollars, or is None where there is no price.
     """
 
@@ -21,7 +21,7 @@ class ChatModel:
     id: str
     provider: Provider
     max_output_tokens: int
-    tools: bool
+    traits: ModelTraits
     instructions: str
     price: Callable[[Usage], int] | None
 

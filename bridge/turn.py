@@ -126,6 +126,7 @@ class Turn:
             system=plan.model.system_prompt(group=plan.question.speaker is not None),
             toolbox=Toolbox(self._tools()),
             max_output_tokens=plan.model.max_output_tokens,
+            traits=plan.model.traits,
             history=tuple(stored.message for stored in self._history),
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
             earlier=context.earlier,
@@ -142,7 +143,7 @@ class Turn:
         return AgentRun(task, ports)
 
     def _tools(self) -> Sequence[Tool]:
-        if not self._plan.model.tools:
+        if not self._plan.model.traits.tools:
             return ()
         session = self._plan.session
         return (

@@ -21,6 +21,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
+from agent.provider import ModelTraits
 from agent.testing import ScriptedProvider, Step, calls, refusal
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
 
@@ -100,6 +101,7 @@ class Fixture:
             system="s",
             toolbox=Toolbox(self.tools),
             max_output_tokens=100,
+            traits=ModelTraits(),
             history=tuple(history),
             tool_context=ToolContext("r", "s", UTC, self.token),
             resumed=tuple(resumed),

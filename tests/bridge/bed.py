@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
+from agent.provider import ModelTraits
 from agent.testing import ScriptedProvider, Step
 from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
@@ -63,7 +64,9 @@ class Bed:
             BridgeSettings(scope, UTC, language, queue_length=3),
             self.services,
             self.access,
-            ChatModel("m", "m-1", provider, 1000, True, "Be brief.", lambda usage: 1_000_000),
+            ChatModel(
+                "m", "m-1", provider, 1000, ModelTraits(), "Be brief.", lambda usage: 1_000_000
+            ),
             {"fake": self.channel},
             group,
         )
