@@ -1,0 +1,483 @@
+"""Replies as people see them, through PTB and the local Bot API server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from channels.base import Address, OutboundDocument, OutboundReply, StopControl
+from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
+from channels.telegram import deliver
+from channels.telegram import reply as reply_module
+from channels.telegram.channel import TelegramChannel
+from channels.telegram.reply import TelegramReply
+from tests.channels.telegram.conftest import Inbox, make_channel
+from tests.servers.telegram import Chat, Message, TelegramServer
+
+STOP = StopControl("Stop", "run-1")
+
+
+@pytest.fixture
+def chat(server: TelegramServer) -> Chat:
+    return server.private(server.user("Ana"))
+
+
+@pytest.fixture
+def group(server: TelegramServer) -> Chat:
+    return server.group("Team", members=[server.user("Bob")], forum=True)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,) * 20)
+    monkeypatch.setattr(reply_module, "_STOP_AFTER_S", 0.3)
+
+
+def place(chat: Chat, thread: int | None = None) -> Address:
+    topic = None if thread is None else str(thread)
+    return Address("telegram", "123456", str(chat.id), topic, chat.kind == "private")
+
+
+def open_reply(
+    channel: TelegramChannel,
+    chat: Chat,
+    *,
+    to: Message | None = None,
+    stop: StopControl | None = STOP,
+    thread: int | None = None,
+) -> TelegramReply:
+    reply_to = None if to is None else str(to.id)
+    return channel.open_reply(place(chat, thread), reply_to=reply_to, stop=stop)
+
+
+async def send(channel: TelegramChannel, chat: Chat, markdown: str) -> None:
+    await open_reply(channel, chat).finish(OutboundReply(markdown))
+
+
+# ---- the way of a reply -------------------------------------------------------------------------
+
+
+async def test_typing_is_shown_at_once(channel: TelegramChannel, chat: Chat) -> None:
+    reply = open_reply(channel, chat)
+    await chat.world.wait_for(lambda: chat.actions)
+    assert chat.actions[0][1] == "typing"
+    await reply.discard()
+    assert chat.texts == []
+
+
+async def test_a_preview_with_a_stop_button_becomes_the_answer(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    question = chat.send("hi")
+    reply = open_reply(channel, chat, to=question)
+    reply.show("Hel")
+    preview = await chat.wait_for_button("Stop")
+    assert (preview.text, preview.reply_to) == ("Hel", question.id)
+    reply.show("lo **wor")
+    await chat.wait_for_text("Hello **wor")
+    await reply.finish(OutboundReply("Hello **world**"))
+    assert preview.history == ["Hel", "Hello **wor", "Hello world"]
+    assert preview.formatted == [("bold", "world")]
+    assert (preview.buttons, len(chat.bot_messages)) == ([], 1)
+
+
+async def test_the_stop_button_is_there_before_any_text_comes(
+    channel: TelegramChannel, chat: Chat, inbox: Inbox, listening: asyncio.Task[None]
+) -> None:
+    reply = open_reply(channel, chat)
+    preview = await chat.wait_for_button("Stop")
+    assert preview.text == "…"
+    pressed = chat.press(preview, "Stop")
+    (message,) = await inbox.wait_for(1)
+    assert message.press is not None
+    assert (message.press.action, message.press.value) == ("stop", "run-1")
+    assert message.press.message_id == str(preview.id)
+    await channel.answer_press(message, "Stopping")
+    assert pressed.answer_text == "Stopping"
+    await reply.discard()
+    assert chat.bot_messages == []
+
+
+async def test_text_takes_the_place_of_the_empty_preview(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    await chat.wait_for_text("…")
+    reply.show("Hello")
+    preview = await chat.wait_for_text("Hello")
+    assert preview.history == ["…", "Hello"]
+    await reply.finish(OutboundReply("Hello"))
+    assert chat.texts == ["Hello"]
+
+
+async def test_without_a_stop_control_nothing_is_shown_before_the_text(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat, stop=None)
+    reply.show("Hello")
+    preview = await chat.wait_for_text("Hello")
+    assert preview.buttons == []
+    await reply.finish(OutboundReply("Hello"))  # "message is not modified" is success
+    assert chat.texts == ["Hello"]
+    assert len(server.calls_to("editMessageText")) == 1
+
+
+async def test_an_answer_without_a_preview_is_one_message(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    question = chat.send("hi")
+    reply = open_reply(channel, chat, to=question)
+    await reply.finish(OutboundReply("a_b*c `x` <b>", silent=True))
+    (message,) = chat.bot_messages
+    assert (message.text, message.reply_to) == ("a_b*c x <b>", question.id)
+    assert message.formatted == [("code", "x")]
+    (call,) = server.calls_to("sendMessage")
+    assert call.params["disable_notification"] in ("true", "True", True)
+
+
+async def test_frames_that_look_alike_are_not_sent(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    for piece in ("Analysis", "\n", "\n"):
+        reply.show(piece)
+        await asyncio.sleep(0)
+    await chat.wait_for_text("Analysis")
+    reply.show("rest")
+    await chat.wait_for_text("rest")
+    await reply.finish(OutboundReply("Analysis\n\nrest"))
+    assert chat.bot_messages[0].history == ["Analysis", "Analysis\n\nrest"]
+
+
+async def test_a_long_answer_comes_in_order_and_only_its_first_part_replies(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    question = chat.send("hi")
+    reply = open_reply(channel, chat, to=question)
+    reply.show("x" * 9000)
+    await chat.wait_for_button("Stop")
+    await reply.finish(OutboundReply("x" * 4096 + "y" * 4096 + "z" * 808))
+    assert chat.texts == ["x" * 4096, "y" * 4096, "z" * 808]
+    assert [message.reply_to for message in chat.bot_messages] == [question.id, None, None]
+    assert [message.buttons for message in chat.bot_messages] == [[], [], []]
+
+
+async def test_documents_come_after_the_text(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    document = OutboundDocument("notes.md", "# Ünïcode\n")
+    await reply.finish(OutboundReply("Here it is", (document,)))
+    text, sent = chat.bot_messages
+    assert text.text == "Here it is"
+    assert sent.data["document"]["file_name"] == "notes.md"
+    assert server.files.get(sent.data["document"]["file_id"]).content == "# Ünïcode\n".encode()
+
+
+@pytest.mark.parametrize("blank", ["", "\n \t", "\u200b\n"])
+async def test_a_blank_answer_is_not_sent_and_its_preview_goes(
+    channel: TelegramChannel, chat: Chat, blank: str
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("thinking")
+    await chat.wait_for_text("thinking")
+    await reply.finish(OutboundReply(blank))
+    assert chat.bot_messages == []
+
+
+async def test_discard_removes_the_preview_and_shows_nothing_more(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    await chat.wait_for_text("partial")
+    await reply.discard()
+    reply.show("more")
+    assert chat.bot_messages == []
+
+
+async def test_discard_never_raises(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    await chat.wait_for_text("partial")
+    server.fail_next("deleteMessage", status=400, description="Bad Request: something odd")
+    await reply.discard()
+
+
+async def test_a_request_id_that_no_button_can_hold_is_a_fault_of_ours(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    with pytest.raises(ValueError, match="59 bytes"):
+        open_reply(channel, chat, stop=StopControl("Stop", "x" * 60))
+
+
+# ---- topics -------------------------------------------------------------------------------------
+
+
+async def test_a_reply_goes_to_its_topic(channel: TelegramChannel, group: Chat) -> None:
+    topic = group.open_topic("Plans")
+    question = group.send("/ask hi", topic=topic)
+    reply = open_reply(channel, group, to=question, thread=topic)
+    reply.show("Hello")
+    preview = await group.wait_for_text("Hello")
+    assert preview.thread == topic
+    assert group.actions[0][2] == topic
+    await reply.finish(OutboundReply("Hello!"))
+    assert group.texts == ["Hello!"]
+
+
+async def test_a_topic_that_is_gone_is_left_out_in_the_same_chat(
+    channel: TelegramChannel, group: Chat
+) -> None:
+    topic = group.open_topic("Plans")
+    group.delete_topic(topic)
+    await open_reply(channel, group, thread=topic).finish(OutboundReply("Hello"))
+    (message,) = group.bot_messages
+    assert (message.text, message.thread) == ("Hello", None)
+
+
+async def test_a_group_that_has_moved_is_followed(
+    server: TelegramServer, channel: TelegramChannel
+) -> None:
+    old = server.group("Team", members=[server.user("Bob")], basic=True)
+    new = old.migrate()
+    await open_reply(channel, old).finish(OutboundReply("Hello"))
+    await server.wait_for(lambda: new.bot_messages)
+    assert [message.text for message in new.bot_messages] == ["Hello"]
+
+
+# ---- previews that fail -------------------------------------------------------------------------
+
+
+async def test_a_flood_on_previews_never_leads_to_a_second_message(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("one ")
+    await chat.wait_for_text("one")
+    server.flood(chat, retry_after=1, count=1)
+    reply.show("two ")
+    await server.wait_for_call("editMessageText")
+    reply.show("three")
+    await chat.wait_for_text("one two three")  # without any new text the frame is tried again
+    await reply.finish(OutboundReply("one two three four"))
+    assert chat.texts == ["one two three four"]
+    assert len(server.calls_to("sendMessage")) == 1
+
+
+async def test_a_flood_on_the_final_edit_leaves_one_message(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    await chat.wait_for_text("partial")
+    server.flood(chat, retry_after=1, count=1)
+    await reply.finish(OutboundReply("whole"))
+    assert chat.texts == ["whole"]
+
+
+async def test_a_preview_of_unknown_fate_is_not_sent_again(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", drop=True, acted=True)
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    await chat.wait_for_text("partial")
+    reply.show(" and more")
+    await reply.finish(OutboundReply("whole"))
+    assert chat.texts == ["partial", "whole"]
+
+
+@pytest.mark.parametrize("fault", ["deleted", "not editable"])
+async def test_a_preview_that_cannot_be_edited_is_followed_by_a_new_message(
+    channel: TelegramChannel, chat: Chat, fault: str
+) -> None:
+    question = chat.send("hi")
+    reply = open_reply(channel, chat, to=question)
+    reply.show("partial")
+    preview = await chat.wait_for_text("partial")
+    if fault == "deleted":
+        chat.delete(preview)
+    preview.editable = False
+    await reply.finish(OutboundReply("whole"))
+    last = chat.last
+    assert last is not None
+    assert (last.text, last.reply_to) == ("whole", question.id)
+
+
+async def test_a_blocked_bot_stops_showing(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    chat.block()
+    reply.show("partial")
+    await server.wait_for_call("sendMessage")
+    reply.show("more")
+    with pytest.raises(Unreachable):
+        await reply.finish(OutboundReply("whole"))
+    assert len(server.calls_to("sendMessage")) == 2
+
+
+# ---- answers that fail --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault", [{"drop": True, "acted": True}, {"reset": True, "acted": True}, {"status": 502}]
+)
+async def test_a_new_message_of_unknown_fate_is_never_sent_again(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat, fault: dict[str, object]
+) -> None:
+    server.fail_next("sendMessage", **fault)  # type: ignore[arg-type]
+    with pytest.raises(Uncertain) as caught:
+        await open_reply(channel, chat).finish(OutboundReply("whole"))
+    assert len(server.calls_to("sendMessage")) == 1
+    assert server.token not in repr(caught.value)
+
+
+async def test_parts_after_one_of_unknown_fate_are_still_sent(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", drop=True, acted=True, text="y")
+    with pytest.raises(Uncertain):
+        await send(channel, chat, "x" * 4096 + "y" * 4096 + "z")
+    assert [text[0] for text in chat.texts] == ["x", "y", "z"]
+
+
+async def test_an_edit_of_unknown_fate_is_repeated(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    await chat.wait_for_text("partial")
+    server.fail_next("editMessageText", drop=True, acted=True)
+    server.fail_next("editMessageText", drop=True)
+    await reply.finish(OutboundReply("whole"))
+    assert chat.texts == ["whole"]
+
+
+async def test_a_message_that_never_left_is_sent_once_when_telegram_is_back(
+    server: TelegramServer,
+    channel: TelegramChannel,
+    chat: Chat,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deliver, "_AGAIN_S", (0.02,) * 500)
+    await server.stop()
+    finishing = asyncio.create_task(open_reply(channel, chat).finish(OutboundReply("whole")))
+    await asyncio.sleep(0)
+    await server.start()
+    await finishing
+    assert chat.texts == ["whole"]
+
+
+async def test_finishing_again_after_an_outage_goes_on_with_what_is_missing(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    answer = OutboundReply("x" * 4096 + "y" * 4096 + "z")
+    finishing = asyncio.create_task(reply.finish(answer))
+    await chat.wait_for_text("y")
+    await server.stop()  # the third part of a burst waits its turn
+    with pytest.raises(ChannelUnavailable):
+        await finishing
+    await server.start()
+    await reply.finish(answer)
+    assert [text[0] for text in chat.texts] == ["x", "y", "z"]
+
+
+async def test_refused_formatting_is_sent_once_as_plain_text(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", status=400, description="Bad Request: can't parse entities")
+    await send(channel, chat, "**bold** and <b>")
+    (message,) = chat.bot_messages
+    assert (message.text, message.entities) == ("bold and <b>", [])
+
+
+async def test_a_reply_that_is_refused_twice_is_reported(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", status=400, description="Bad Request: odd", count=2)
+    with pytest.raises(ReplyRefused, match="Odd"):
+        await send(channel, chat, "**bold**")
+    assert len(server.calls_to("sendMessage")) == 2
+
+
+async def test_a_blocked_chat_is_unreachable(channel: TelegramChannel, chat: Chat) -> None:
+    chat.block()
+    with pytest.raises(Unreachable):
+        await send(channel, chat, "hello")
+
+
+async def test_a_group_without_the_bot_is_unreachable(
+    channel: TelegramChannel, group: Chat
+) -> None:
+    for leave in (group.remove_bot, group.bot_leaves, group.restrict_bot):
+        leave()
+        with pytest.raises(Unreachable):
+            await send(channel, group, "hello")
+
+
+async def test_a_chat_that_is_unknown_is_unreachable(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    del server.chats[chat.id]
+    with pytest.raises(Unreachable):
+        await send(channel, chat, "hello")
+
+
+async def test_a_cancelled_answer_sends_no_further_part(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    stalled = server.fail_next("sendMessage", stall=True, text="y")
+    finishing = asyncio.create_task(send(channel, chat, "x" * 4096 + "y" * 4096 + "z"))
+    await server.wait_for(lambda: stalled.used)
+    finishing.cancel()
+    await asyncio.gather(finishing, return_exceptions=True)
+    assert [call.params["text"][0] for call in server.calls_to("sendMessage")] == ["x", "y"]
+
+
+# ---- reactions and presses ----------------------------------------------------------------------
+
+
+async def test_a_waiting_message_is_marked_and_unmarked(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    message = chat.send("hi")
+    assert await channel.mark_waiting(place(chat), str(message.id), True)
+    assert message.reactions == ["👀"]
+    assert await channel.mark_waiting(place(chat), str(message.id), False)
+    assert message.reactions == []
+
+
+async def test_where_reactions_are_off_it_says_so(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    message = chat.send("hi")
+    server.fail_next("setMessageReaction", status=400, description="Bad Request: REACTION_INVALID")
+    assert not await channel.mark_waiting(place(chat), str(message.id), True)
+    server.fail_next("setMessageReaction", drop=True)
+    assert not await channel.mark_waiting(place(chat), str(message.id), True)
+
+
+async def test_a_press_that_is_too_old_is_no_error(
+    channel: TelegramChannel, chat: Chat, inbox: Inbox, listening: asyncio.Task[None]
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show("partial")
+    press = chat.press(await chat.wait_for_button("Stop"), "Stop")
+    (message,) = await inbox.wait_for(1)
+    press.expired = True
+    await channel.answer_press(message, "x" * 500)
+    await reply.discard()
+
+
+async def test_closing_ends_what_is_under_way(server: TelegramServer, chat: Chat) -> None:
+    channel = make_channel(server)
+    reply = open_reply(channel, chat, stop=None)
+    await chat.world.wait_for(lambda: chat.actions)
+    await channel.aclose()
+    assert reply.typing.done()

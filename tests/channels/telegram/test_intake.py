@@ -1,0 +1,291 @@
+"""Receiving: nothing is lost, nothing blocks the queue, errors say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from channels.errors import ChannelFailed, ChannelUnavailable, ReplyRefused
+from channels.telegram.channel import TelegramChannel
+from tests.channels.telegram.conftest import Inbox, make_channel
+from tests.servers.telegram import TelegramServer
+
+pytestmark = pytest.mark.usefixtures("listening")
+
+
+async def test_a_text_is_confirmed_when_it_is_stored_and_not_before(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    inbox.open.clear()
+    server.private(server.user("Ana")).send("hello")
+    await server.wait_for(lambda: inbox.attempts)
+    assert server.updates.pending == 1
+    inbox.open.set()
+    await server.wait_until_confirmed()
+    (message,) = inbox.messages
+    assert (message.text, message.address.account) == ("hello", "123456")
+
+
+async def test_what_cannot_be_stored_is_tried_again_and_keeps_its_place(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    inbox.faults += [OSError("disk full"), OSError("disk full")]
+    chat = server.private(server.user("Ana"))
+    chat.send("first")
+    chat.send("second")
+    await inbox.wait_for(2)
+    assert [message.text for message in inbox.messages] == ["first", "second"]
+    assert inbox.attempts == 4
+    await server.wait_until_confirmed()
+
+
+async def test_a_poison_update_does_not_block_the_queue(
+    server: TelegramServer, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = server.push_raw({"message": {"message_id": 1, "text": "secret words"}})
+    server.push_raw({"message": "secret words"})
+    server.push_raw({"callback_query": {}})
+    server.push_raw({"message": None, "a_new_kind": {"x": 1}})
+    server.private(server.user("Ana")).send("still here")
+    (message,) = await inbox.wait_for(1)
+    assert message.text == "still here"
+    await server.wait_until_confirmed()
+    assert f"update {bad} cannot be read" in caplog.text
+    assert "secret words" not in caplog.text
+
+
+async def test_a_redelivered_message_has_the_same_key(server: TelegramServer, inbox: Inbox) -> None:
+    message = server.private(server.user("Ana")).send("hello")
+    server.redeliver(message)
+    first, second = await inbox.wait_for(2)
+    assert (first.event, first.address) == (second.event, second.address)
+
+
+async def test_only_what_is_read_is_asked_for(server: TelegramServer) -> None:
+    assert server.updates.allowed == ["callback_query", "message", "my_chat_member"]
+
+
+async def test_two_faults_in_a_row_are_told_to_the_supervisor(
+    server: TelegramServer, inbox: Inbox, listening: asyncio.Task[None]
+) -> None:
+    server.fail_next("getUpdates", drop=True)
+    server.end_poll(500, "Internal Server Error: restart")
+    await asyncio.wait([listening])
+    assert isinstance(listening.exception(), ChannelUnavailable)
+
+
+async def test_one_fault_of_the_connection_is_no_reason_to_stop(
+    server: TelegramServer, inbox: Inbox, listening: asyncio.Task[None]
+) -> None:
+    server.end_poll(502, "Bad Gateway")
+    server.private(server.user("Ana")).send("hello")
+    await inbox.wait_for(1)
+    assert not listening.done()
+
+
+async def test_after_an_outage_listening_again_goes_on_where_it_stopped(
+    server: TelegramServer,
+    channel: TelegramChannel,
+    inbox: Inbox,
+    listening: asyncio.Task[None],
+) -> None:
+    chat = server.private(server.user("Ana"))
+    chat.send("first")
+    await inbox.wait_for(1)
+    await server.wait_for_poll()
+    await server.stop()
+    await asyncio.wait([listening])
+    error = listening.exception()
+    assert isinstance(error, ChannelUnavailable)
+    assert server.token not in repr(error)
+    chat.send("while it was down")
+    await server.start()
+    again = asyncio.create_task(channel.listen(inbox.receive))
+    await inbox.wait_for(2)
+    await server.wait_until_confirmed()
+    again.cancel()
+    await asyncio.gather(again, return_exceptions=True)
+    assert [message.text for message in inbox.messages] == ["first", "while it was down"]
+
+
+@pytest.mark.parametrize(
+    ("description", "cause"),
+    [
+        ("Conflict: terminated by other getUpdates request; make sure", "another process"),
+        ("Conflict: can't use getUpdates method while webhook is active", "webhook"),
+    ],
+)
+async def test_a_conflict_names_its_likely_cause(
+    server: TelegramServer, listening: asyncio.Task[None], description: str, cause: str
+) -> None:
+    server.end_poll(409, description)
+    await asyncio.wait([listening])
+    error = listening.exception()
+    assert isinstance(error, ChannelUnavailable)
+    assert cause in str(error)
+    assert "channels.telegram.token" in str(error)
+
+
+async def test_a_webhook_that_is_set_is_named(server: TelegramServer, inbox: Inbox) -> None:
+    server.webhook = {"url": "https://x.example/y"}
+    second = make_channel(server)
+    with pytest.raises(ChannelUnavailable, match="webhook"):
+        await second.listen(inbox.receive)
+    await second.aclose()
+
+
+async def test_a_flood_tells_how_long_to_wait(
+    server: TelegramServer, inbox: Inbox, listening: asyncio.Task[None]
+) -> None:
+    server.fail_next("getUpdates", status=429, parameters={"retry_after": 7})
+    server.private(server.user("Ana")).send("hello")
+    await asyncio.wait([listening])
+    error = listening.exception()
+    assert isinstance(error, ChannelUnavailable)
+    assert error.retry_after_s == 7
+    assert inbox.messages
+
+
+@pytest.mark.parametrize("token", ["123456:wrong", "1:x"])
+async def test_a_wrong_token_stops_the_channel_with_one_line_and_without_the_token(
+    server: TelegramServer, inbox: Inbox, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    wrong = make_channel(server, token)
+    with pytest.raises(ChannelFailed) as caught:
+        await wrong.listen(inbox.receive)
+    await wrong.aclose()
+    assert str(caught.value).startswith("channels.telegram.token: ")
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert token not in str(caught.value)
+    assert token not in "".join(r.getMessage() for r in caplog.records if "channels" in r.name)
+
+
+async def test_a_token_that_is_revoked_stops_the_channel(
+    server: TelegramServer, listening: asyncio.Task[None]
+) -> None:
+    server.end_poll(401, "Unauthorized")
+    await asyncio.wait([listening])
+    assert isinstance(listening.exception(), ChannelFailed)
+
+
+async def test_the_bot_knows_itself_and_its_menu_is_set(
+    server: TelegramServer, channel: TelegramChannel
+) -> None:
+    assert (channel.bot_id, channel.username) == ("123456", "galata_test_bot")
+    assert channel.sees_all_group_messages is False
+    calls = server.calls_to("setMyCommands")
+    assert [call.param("commands") for call in calls] == [
+        [{"command": "ask", "description": "Ask something"}],
+        [{"command": "ask", "description": "提问"}],
+    ]
+    assert [call.params.get("language_code") for call in calls] == [None, "zh"]
+
+
+async def test_a_menu_that_is_refused_is_no_reason_to_stop(inbox: Inbox) -> None:
+    async with TelegramServer() as server:
+        server.fail_next("setMyCommands", status=400, description="Bad Request: x")
+        channel = make_channel(server)
+        task = asyncio.create_task(channel.listen(inbox.receive))
+        await server.wait_for_poll()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await channel.aclose()
+
+
+async def test_a_bot_without_a_connection_is_asked_again_by_the_supervisor(inbox: Inbox) -> None:
+    server = TelegramServer()
+    await server.start()
+    await server.stop()
+    channel = make_channel(server)
+    with pytest.raises(ChannelUnavailable):
+        await channel.listen(inbox.receive)
+    await channel.aclose()
+    await channel.aclose()
+
+
+async def test_added_to_a_group_with_privacy_mode_it_says_that_it_is_deaf(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    group = server.group("Team", members=[server.user("Ana")], bot_status="left")
+    group.add_bot()
+    (message,) = await inbox.wait_for(1)
+    assert message.joined_deaf
+    assert message.address.chat == str(group.id)
+
+
+async def test_ask_works_with_privacy_mode_on(server: TelegramServer, inbox: Inbox) -> None:
+    ana, bob = server.user("Ana"), server.user("Bob")
+    group = server.group("Team", members=[ana, bob])
+    group.send("@galata_test_bot not heard")
+    photo = group.send_photo(caption="look")
+    group.send("/ask what is this?", sender=bob, reply_to=photo)
+    (message,) = await inbox.wait_for(1)
+    assert message.command is not None
+    assert (message.command.name, message.command.args) == ("ask", "what is this?")
+    assert (message.quote, len(message.attachments)) == ("look", 1)
+    assert message.sender.id == str(bob.id)
+
+
+async def test_a_pasted_text_announces_its_continuation(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    server.private(server.user("Ana")).paste("a" * 5000)
+    first, second = await inbox.wait_for(2)
+    assert (first.more_expected_s, second.more_expected_s) == (2.0, 0.0)
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+async def test_a_photo_is_downloaded_in_full_size(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
+) -> None:
+    server.private(server.user("Ana")).send_photo(caption="what is this?")
+    (message,) = await inbox.wait_for(1)
+    (photo,) = message.attachments
+    data = await channel.fetch(photo)
+    assert data.startswith(b"\xff\xd8\xff")
+    assert len(data) == photo.size_bytes
+
+
+async def test_a_text_file_is_downloaded_as_it_is(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
+) -> None:
+    chat = server.private(server.user("Ana"))
+    chat.send_document("a.md", "# Ü".encode(), mime_type="text/markdown")
+    (message,) = await inbox.wait_for(1)
+    assert await channel.fetch(message.attachments[0]) == "# Ü".encode()
+
+
+async def test_what_only_claims_to_be_an_image_is_refused(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
+) -> None:
+    chat = server.private(server.user("Ana"))
+    chat.send_document("a.png", b"<!DOCTYPE html>", mime_type="image/png")
+    (message,) = await inbox.wait_for(1)
+    with pytest.raises(ReplyRefused, match="not a PNG"):
+        await channel.fetch(message.attachments[0])
+
+
+async def test_a_download_that_fails_says_so_without_the_token(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
+) -> None:
+    server.private(server.user("Ana")).send_photo()
+    (message,) = await inbox.wait_for(1)
+    photo = message.attachments[0]
+    server.fail_next("download", drop=True)
+    with pytest.raises(ChannelUnavailable) as broken:
+        await channel.fetch(photo)
+    server.fail_next("download", status=404)
+    with pytest.raises(ReplyRefused) as gone:
+        await channel.fetch(photo)
+    server.fail_next("getFile", status=400, description="Bad Request: file is too big")
+    with pytest.raises(ReplyRefused, match="too big") as refused:
+        await channel.fetch(photo)
+    for caught in (broken, gone, refused):
+        assert server.token not in repr(caught.value)
+        assert caught.value.__suppress_context__
