@@ -118,9 +118,8 @@ class AnthropicServer(LlmServer):
         return ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
 
     def error_body(self, refused: Refused) -> Json:
-        number = f"req_{self.next_number():06d}"
         detail = {"type": refused.type, "message": refused.message}
-        return {"type": "error", "error": detail, "request_id": number}
+        return {"type": "error", "error": detail, "request_id": f"req_{self.next_number():06d}"}
 
     def frames(self, reply: Reply, request: LlmRequest) -> Iterator[Frame]:
         yield Frame(event({"type": "message_start", "message": self._opening(reply, request)}))

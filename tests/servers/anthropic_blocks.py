@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tests.servers.llm import Json, Refused, missing
+from tests.servers.llm_request import Refused, missing
+from tests.servers.llm_script import Json
 
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,200}")

@@ -12,7 +12,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.servers.llm import Json, Refused, Thinking, missing
+from tests.servers.llm_request import Refused, missing
+from tests.servers.llm_script import Json, Thinking
 
 MIN_BUDGET = 1024
 BOUND = (

@@ -22,280 +22,61 @@ from __future__ import annotations
 import argparse
 import asyncio
 import inspect
-import itertools
 import json
-import socket
-import struct
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from aiohttp import web
 
-Json = dict[str, Any]
+from tests.servers.llm_request import LlmRequest, Refused, flat_text, lower, missing
+from tests.servers.llm_script import (
+    AUTO,
+    Auto,
+    HttpReply,
+    Json,
+    Part,
+    Reply,
+    Text,
+    Thinking,
+    ToolUse,
+    Usage,
+    long_text,
+    redacted_thinking,
+    split,
+    text,
+    thinking,
+    tool,
+)
+from tests.servers.llm_stream import Frame, Stream, hang_up
 
-BATCH_BYTES = 64 * 1024  # frames without a pause between them are written together up to here
+__all__ = [  # what tests and the servers import from here
+    "AUTO",
+    "Auto",
+    "Frame",
+    "HttpReply",
+    "Json",
+    "LlmRequest",
+    "LlmServer",
+    "Part",
+    "Refused",
+    "Reply",
+    "Text",
+    "Thinking",
+    "ToolUse",
+    "Usage",
+    "flat_text",
+    "long_text",
+    "missing",
+    "redacted_thinking",
+    "split",
+    "text",
+    "thinking",
+    "tool",
+]
 MAX_BODY_BYTES = 64 * 1024 * 1024  # ours; the providers' own limits are rules of each server
-
-
-class Auto:
-    """Marks a value that the server fills in."""
-
-
-AUTO = Auto()
-
-
-@dataclass(frozen=True)
-class Text:
-    """A piece of the answer; each of `pieces` is one chunk (None: a chunk with null content)."""
-
-    pieces: tuple[str | None, ...]
-
-
-@dataclass(frozen=True)
-class Thinking:
-    """Reasoning. Without `signature` the server issues one and remembers it (Anthropic)."""
-
-    pieces: tuple[str, ...]
-    signature: str | None = None
-    redacted: str | None = None
-
-
-@dataclass(frozen=True)
-class ToolUse:
-    """A call; `pieces` are the fragments of the argument text, which need not be JSON."""
-
-    name: str
-    pieces: tuple[str, ...]
-    id: str | None = None
-    whole: bool = False
-
-
-Part = Text | Thinking | ToolUse
-
-
-def split(text: str, size: int) -> tuple[str, ...]:
-    """`text` in pieces of `size` characters; an empty text has no piece."""
-    return tuple(text[i : i + size] for i in range(0, len(text), size))
-
-
-def text(content: str, *, size: int = 16) -> Text:
-    """Text in chunks of `size` characters; `Text((...))` sets the chunks one by one."""
-    return Text(split(content, size))
-
-
-def thinking(content: str, *, size: int = 16, signature: str | None = None) -> Thinking:
-    """A block of reasoning."""
-    return Thinking(split(content, size), signature)
-
-
-def redacted_thinking(data: str) -> Thinking:
-    """A block of reasoning whose text is withheld (Anthropic)."""
-    return Thinking((), None, data)
-
-
-def tool(
-    name: str,
-    arguments: Json | str | None = None,
-    *,
-    id: str | None = None,
-    size: int = 12,
-    whole: bool = False,
-) -> ToolUse:
-    """A tool call. `arguments` as a string is sent as it stands, whether or not it is JSON.
-
-    `whole` sends name and arguments in one chunk, as some compatible servers do.
-    """
-    raw = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-    return ToolUse(name, (raw,) if whole else split(raw, size), id, whole)
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Tokens that the server reports. `input` excludes what the cache served or stored."""
-
-    input: int = 10
-    output: int = 5
-    cache_read: int = 0
-    cache_write: int = 0
-
-
-@dataclass
-class Fault:
-    """Something that happens in the stream before the content chunk after `at`."""
-
-    at: int | None
-    data: bytes = b""
-    stall: bool = False
-    end: bool = False
-    cut: bool = False
-    reset: bool = False
-
-
-class Reply:
-    """One scripted answer. The methods add faults and return the reply itself."""
-
-    def __init__(
-        self,
-        *parts: str | Part,
-        stop: str | Auto | None = AUTO,
-        usage: Usage | Auto | None = AUTO,
-    ) -> None:
-        self.parts: tuple[Part, ...] = tuple(
-            text(part) if isinstance(part, str) else part for part in parts
-        )
-        self.stop = stop
-        self.usage = usage
-        self.faults: list[Fault] = []
-        self.delay_s = 0.0
-        self.hanging = False
-        self.reached = asyncio.Event()
-        self._released = asyncio.Event()
-
-    def hang(self) -> Self:
-        """Send nothing at all, no status line either, until released or the client leaves."""
-        self.hanging = True
-        return self
-
-    def stall_after(self, chunks: int | None) -> Self:
-        """Fall silent; `reached` is set then, and `release()` goes on."""
-        return self._add(Fault(chunks, stall=True))
-
-    def end_after(self, chunks: int | None) -> Self:
-        """End the stream cleanly without what was to follow; None: without the end marker alone."""
-        return self._add(Fault(chunks, end=True))
-
-    def cut_after(self, chunks: int | None, *, reset: bool = False) -> Self:
-        """Close the connection in mid-body; with `reset` by a TCP reset."""
-        return self._add(Fault(chunks, cut=True, reset=reset))
-
-    def insert(self, chunks: int | None, data: bytes | str | Json) -> Self:
-        """Send `data` in between: an object as one `data:` event, text or bytes as they stand."""
-        if isinstance(data, dict):
-            data = f"data: {json.dumps(data)}\n\n"
-        return self._add(Fault(chunks, data.encode() if isinstance(data, str) else data))
-
-    def garble_after(self, chunks: int | None) -> Self:
-        """Send a chunk that is not JSON."""
-        return self.insert(chunks, 'data: {"broken": \n\n')
-
-    def slowly(self, seconds: float) -> Self:
-        """Wait before each content chunk."""
-        self.delay_s = seconds
-        return self
-
-    def release(self) -> None:
-        """Let a reply that stalls or hangs go on."""
-        self._released.set()
-
-    async def wait_released(self) -> None:
-        """Tell the test that the stall is reached and wait for `release`."""
-        self.reached.set()
-        await self._released.wait()
-        self._released.clear()
-
-    def _add(self, fault: Fault) -> Self:
-        self.faults.append(fault)
-        return self
-
-
-@dataclass(frozen=True)
-class HttpReply:
-    """An answer that is not a stream: any status, body and headers."""
-
-    status: int
-    body: bytes | str | Json = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def encoded(self) -> tuple[bytes, str]:
-        """The body and its content type."""
-        if isinstance(self.body, dict):
-            return json.dumps(self.body).encode(), "application/json"
-        data = self.body.encode() if isinstance(self.body, str) else self.body
-        return data, "text/html" if data.lstrip()[:1] == b"<" else "text/plain"
-
-
-class Refused(Exception):
-    """A request breaks a rule of the API. `type`, `param` and `code` are the API's own words."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 400,
-        type: str = "invalid_request_error",
-        param: str | None = None,
-        code: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.type = type
-        self.param = param
-        self.code = code
-
-
-def missing(where: str) -> Refused:
-    """A required field is absent."""
-    return Refused(f"{where}: Field required")
-
-
-@dataclass
-class LlmRequest:
-    """A request as it came in, and what became of it. Times are of `time.monotonic`, which
-    processes of one machine share."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: Json
-    size: int = 0
-    arrived: float = field(default_factory=time.monotonic)
-    first_chunk_at: float | None = None
-    status: int | None = None
-    refusal: str | None = None
-    content_chunks: int = 0
-    disconnected: bool = False
-    finished: bool = False
-
-    @property
-    def messages(self) -> list[Json]:
-        """The conversation that was sent."""
-        messages: list[Json] = self.body.get("messages") or []
-        return messages
-
-    @property
-    def last_user_text(self) -> str:
-        """The text of the newest message of role user; empty when there is none."""
-        for message in reversed(self.messages):
-            if message.get("role") == "user":
-                return flat_text(message.get("content"))
-        return ""
-
-
-def lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers with lower-case names."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def flat_text(content: Any) -> str:
-    """The text in a message's content, which is a string or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Bytes of the stream; `content` marks those that count as a content chunk."""
-
-    data: bytes
-    content: bool = False
-
 
 Script = Reply | HttpReply | str | Part | tuple[str | Part, ...]
 Answerer = Callable[[LlmRequest], Script | Awaitable[Script]]
@@ -480,7 +261,7 @@ class LlmServer(ABC):
     ) -> web.StreamResponse:
         """A further endpoint of the API: `answer` may raise `Refused`. Not recorded."""
         data = await raw.read()
-        request = LlmRequest(raw.path, lower(raw.headers), {}, len(data))
+        request = self._received(raw, data)
         try:
             if data:
                 self._parse(data, request)
@@ -491,7 +272,7 @@ class LlmServer(ABC):
 
     async def _handle(self, raw: web.Request) -> web.StreamResponse:
         data = await raw.read()
-        request = LlmRequest(raw.path, lower(raw.headers), {}, len(data))
+        request = self._received(raw, data)
         self.requests.append(request)
         try:
             self._parse(data, request)
@@ -507,6 +288,10 @@ class LlmServer(ABC):
             request.disconnected = not (self._closing or request.finished)
             self.notify()
             raise
+
+    def _received(self, raw: web.Request, data: bytes) -> LlmRequest:
+        id_ = f"req_{self.next_number():06d}"
+        return LlmRequest(id_, raw.path, lower(raw.headers), {}, len(data))
 
     def _parse(self, data: bytes, request: LlmRequest) -> None:
         """The body; half of a surrogate pair is no JSON for strict parsers."""
@@ -532,12 +317,14 @@ class LlmServer(ABC):
             self.notify()
             await script.wait_released()
         if request.body.get("stream"):
-            return await _Stream(self, raw, request, script).send()
+            frames = self.frames(script, request)
+            stream = Stream(raw, request, script, frames, self.end_marker(), self.notify)
+            return await stream.send()
         return await self._send_whole(raw, request, script)
 
     def _send_http(self, reply: HttpReply, request: LlmRequest) -> web.Response:
         body, content_type = reply.encoded()
-        headers = {"content-type": content_type, "request-id": f"req_{self.next_number():06d}"}
+        headers = {"content-type": content_type, "request-id": request.id}
         headers.update(reply.headers)
         request.status, request.finished = reply.status, True
         self.notify()
@@ -563,119 +350,6 @@ class LlmServer(ABC):
         await response.write(b'{"id": ')
         hang_up(raw, reset=reset)
         return response
-
-
-def hang_up(raw: web.Request, *, reset: bool) -> None:
-    """Close the client's connection at once, with a TCP reset if wanted."""
-    transport = raw.transport
-    if transport is None:
-        return
-    if reset:
-        sock: socket.socket = transport.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
-    else:
-        transport.close()
-
-
-class _Ended(Exception):
-    """The script ends the stream here, cleanly."""
-
-
-class _CutOff(Exception):
-    """The script cuts the connection here."""
-
-    def __init__(self, reset: bool) -> None:
-        super().__init__()
-        self.reset = reset
-
-
-class _Stream:
-    """One streamed answer on its way: frames, and faults at their places."""
-
-    def __init__(
-        self, server: LlmServer, raw: web.Request, request: LlmRequest, reply: Reply
-    ) -> None:
-        self._server = server
-        self._raw = raw
-        self._request = request
-        self._reply = reply
-        self._batch = bytearray()
-        self._response = web.StreamResponse(
-            headers={
-                "content-type": "text/event-stream; charset=utf-8",
-                "cache-control": "no-cache",
-                "request-id": f"req_{server.next_number():06d}",
-            }
-        )
-
-    async def send(self) -> web.StreamResponse:
-        """Send it all; a scripted end returns early, a client that left raises."""
-        self._request.status = 200
-        await self._response.prepare(self._raw)
-        try:
-            await self._send_frames()
-            await self._apply(None)
-            self._batch += self._server.end_marker()
-        except _Ended:
-            pass
-        except _CutOff as cut:
-            self._finish()
-            hang_up(self._raw, reset=cut.reset)
-            return self._response
-        await self._flush()
-        await self._response.write_eof()
-        self._finish()
-        return self._response
-
-    async def _send_frames(self) -> None:
-        """The frames, with the faults that count chunks. Those past the end come at the end."""
-        waiting = sorted({fault.at for fault in self._reply.faults if fault.at is not None})
-        sent, pause = 0, self._reply.delay_s
-        for frame in self._server.frames(self._reply, self._request):
-            if frame.content:
-                if waiting and waiting[0] <= sent:
-                    await self._apply(waiting.pop(0))
-                if pause:
-                    await self._flush()
-                    await asyncio.sleep(pause)
-            self._batch += frame.data
-            if frame.content:
-                sent += 1
-                self._request.content_chunks = sent
-                if waiting and waiting[0] == sent:
-                    await self._apply(waiting.pop(0))
-            if len(self._batch) >= BATCH_BYTES:
-                await self._flush()
-        for at in waiting:
-            await self._apply(at)
-
-    async def _apply(self, at: int | None) -> None:
-        for fault in self._reply.faults:
-            if fault.at != at:
-                continue
-            self._batch += fault.data
-            if fault.end:
-                raise _Ended
-            if fault.stall or fault.cut:
-                await self._flush()
-            if fault.cut:
-                raise _CutOff(fault.reset)
-            if fault.stall:
-                self._server.notify()
-                await self._reply.wait_released()
-
-    async def _flush(self) -> None:
-        if not self._batch:
-            return
-        data, self._batch = bytes(self._batch), bytearray()
-        if self._request.first_chunk_at is None and self._request.content_chunks:
-            self._request.first_chunk_at = time.monotonic()
-        await self._response.write(data)
-
-    def _finish(self) -> None:
-        self._request.finished = True
-        self._server.notify()
 
 
 def serve_forever(server_class: type[LlmServer]) -> None:
@@ -706,11 +380,3 @@ def serve_forever(server_class: type[LlmServer]) -> None:
             await server.aclose()
 
     asyncio.run(main())
-
-
-def long_text(chars: int, chunks: int) -> Text:
-    """Prose of exactly `chars` characters in `chunks` chunks of nearly equal length."""
-    words = "The tide comes in over the flat sand and goes out again. "
-    prose = (words * (chars // len(words) + 1))[:chars]
-    bounds = [chars * i // chunks for i in range(chunks + 1)]
-    return Text(tuple(prose[a:b] for a, b in itertools.pairwise(bounds)))
