@@ -77,8 +77,10 @@ def check_content(index: int, role: str, content: Any, rules: BlockRules) -> Non
         check_block(f"messages.{index}.content.{place}", role, block, rules)
 
 
-def check_block(where: str, role: str, block: Json, rules: BlockRules) -> None:
+def check_block(where: str, role: str, block: Any, rules: BlockRules) -> None:
     """One block of a message."""
+    if not isinstance(block, dict):
+        raise Refused(f"{where}: Input should be a valid dictionary")
     kind = block.get("type")
     if kind in ("tool_use", "tool_result") and kind not in TAGS[role]:
         other = "assistant" if role == "user" else "user"

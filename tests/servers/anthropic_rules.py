@@ -240,8 +240,10 @@ def check_messages(messages: Any, rules: Rules) -> None:
         check_prefill(messages[-1]["content"])
 
 
-def check_message(index: int, message: Json, rules: Rules, *, final: bool) -> None:
+def check_message(index: int, message: Any, rules: Rules, *, final: bool) -> None:
     """One message by itself."""
+    if not isinstance(message, dict):
+        raise Refused(f"messages.{index}: Input should be a valid dictionary")
     role = message.get("role")
     if role == "system":
         raise Refused(

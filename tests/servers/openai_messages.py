@@ -60,9 +60,12 @@ def check_messages(messages: Any, rules: MessageRules) -> None:
         )
 
 
-def check_message(index: int, message: Json, rules: MessageRules) -> None:
+def check_message(index: int, message: Any, rules: MessageRules) -> None:
     """One message by itself."""
-    where, role = f"messages[{index}]", message.get("role")
+    where = f"messages[{index}]"
+    if not isinstance(message, dict):
+        raise invalid_type(where, "an object", message)
+    role = message.get("role")
     if role not in ROLES:
         raise Refused(
             f"Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', "
@@ -132,8 +135,10 @@ def null_content(index: int) -> Refused:
     )
 
 
-def check_part(where: str, index: int, role: str, part: Json) -> None:
+def check_part(where: str, index: int, role: str, part: Any) -> None:
     """One part of a content list."""
+    if not isinstance(part, dict):
+        raise invalid_type(where, "an object", part)
     kind = part.get("type")
     if kind == "image_url" and role != "user":
         raise Refused(
