@@ -61,9 +61,9 @@ class StreamWatch:
         if self._expired is None:
             return False
         # As asyncio.Timeout does it: ours is taken back; one from outside remains and passes on.
-        if self._task.uncancel() <= self._cancelling and kind is not None:
-            if issubclass(kind, asyncio.CancelledError):
-                raise self._expired from error
+        ours = self._task.uncancel() <= self._cancelling
+        if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise self._expired from error
         return False
 
     def _due(self) -> tuple[float, str, float]:
@@ -76,7 +76,9 @@ class StreamWatch:
         return min(total, near)
 
     def _set_timer(self) -> None:
-        self._timer = self._loop.call_at(self._due()[0], self._look)
+        # Also when much is left: after the first chunk the nearest deadline is between_s away.
+        latest = self._loop.time() + self._deadlines.between_s
+        self._timer = self._loop.call_at(min(self._due()[0], latest), self._look)
 
     def _look(self) -> None:
         due, which, seconds = self._due()

@@ -193,7 +193,7 @@ def refusal_of(error: Exception) -> Refusal:
     they or httpx2 raise in mid-stream means that the connection or the stream broke.
     """
     status = getattr(error, "status_code", None)
-    if isinstance(status, int):
+    if isinstance(status, int) and status >= 400:
         response: Any = getattr(error, "response", None)
         headers: Mapping[str, str] = response.headers if response is not None else {}
         return classify(status, _body(error, response), _retry_after(headers))
