@@ -1,0 +1,160 @@
+"""Slack as a `Channel`: one app in one workspace."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from slack_bolt.app.async_app import AsyncApp
+
+from channels.base import (
+    Address,
+    Attachment,
+    Capabilities,
+    InboundMessage,
+    Receive,
+    ReplySink,
+    StopControl,
+)
+from channels.slack import connection, files, reply
+from channels.slack.api import BotIdentity, SlackApi
+from channels.slack.connection import ConnectionTiming, run_http, run_socket
+from channels.slack.errors import FAILURES, code_of
+from channels.slack.intake import Intake
+from channels.slack.logs import sdk_logger
+from channels.slack.markup import escaped
+from channels.slack.notice import ResponseUrls, SlackNotice
+from channels.slack.parse import CHANNEL, Bot, asker
+from channels.slack.people import People
+from channels.slack.reply import ReplyTiming, SlackReply
+from channels.slack.settings import SlackSettings
+from channels.slack.threads import Threads
+
+log = logging.getLogger(__name__)
+
+_CAPABILITIES: Final = Capabilities(reactions=True, buttons=True, commands_in_threads=False)
+_WAITING = "eyes"
+_DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
+_NOTICE_CHARACTERS = 2_900
+
+
+class SlackChannel:
+    """One app. To be used in one event loop."""
+
+    def __init__(
+        self,
+        settings: SlackSettings,
+        *,
+        connecting: ConnectionTiming = connection.DEFAULT_TIMING,
+        replying: ReplyTiming = reply.DEFAULT_TIMING,
+    ) -> None:
+        self._settings = settings
+        self._connecting = connecting
+        self._replying = replying
+        self._api = SlackApi(settings)
+        self._people = People(self._api)
+        self._threads = Threads(self._api, self._people)
+        self._urls = ResponseUrls()
+
+    @property
+    def name(self) -> str:
+        """`slack`."""
+        return CHANNEL
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Reactions and buttons; no slash commands in threads."""
+        return _CAPABILITIES
+
+    async def identify(self) -> BotIdentity:
+        """Ask Slack who the bot is, which also checks the bot token. Raises `ChannelFailed`,
+        `ChannelUnavailable`."""
+        return await self._api.identify()
+
+    async def check_app_token(self) -> None:
+        """Whether Socket Mode can be used. Raises `ChannelFailed`, `ChannelUnavailable`."""
+        await self._api.open_connection()
+
+    async def listen(self, receive: Receive) -> None:
+        """Connect and receive until cancelled."""
+        identity = await self.identify()
+        log.info("connected as %s in workspace %s", identity.user_id, identity.team_id)
+        intake = Intake(
+            Bot(identity.team_id, identity.user_id),
+            receive,
+            people=self._people,
+            threads=self._threads,
+            urls=self._urls,
+        )
+        try:
+            await self._receive_through(intake)
+        finally:
+            intake.close()
+
+    async def _receive_through(self, intake: Intake) -> None:
+        settings = self._settings
+        secret = settings.signing_secret
+        app = AsyncApp(
+            name="galata",
+            client=self._api.client,
+            signing_secret=secret.get_secret_value() if secret else "",
+            before_authorize=intake.take,
+            logger=sdk_logger(),
+        )
+        if settings.app_token is not None:
+            token = settings.app_token.get_secret_value()
+            await run_socket(self._api, app, token, self._connecting)
+        elif settings.http_port is not None:
+            await run_http(app, settings.http_port)
+
+    def open_reply(
+        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+    ) -> ReplySink:
+        """Start a reply. The answer to a slash command goes to the person alone, in a direct
+        message as a message like any other."""
+        one = asker(reply_to)
+        notice = None if one is None else SlackNotice(self._api, to, one, self._urls)
+        if notice is not None and not to.private:
+            return notice
+        return SlackReply(
+            self._api,
+            to,
+            reply_to=reply_to if notice is None else None,
+            stop=stop,
+            otherwise=notice,
+            timing=self._replying,
+        )
+
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+        """Set or clear 👀 on a message."""
+        if asker(message_id) is not None:
+            return False
+        params = {"channel": to.chat, "timestamp": message_id, "name": _WAITING}
+        try:
+            await self._api.write("reactions.add" if waiting else "reactions.remove", params)
+        except FAILURES as error:
+            code = code_of(error)
+            log.debug("no reaction on message %s: %s", message_id, code)
+            return code in _DONE_ALREADY
+        return True
+
+    async def answer_press(self, message: InboundMessage, text: str) -> None:
+        """Show a notice to the person who pressed. The press itself is acknowledged already."""
+        if not text.strip():
+            return
+        where = {"channel": message.address.chat, "user": message.sender.id}
+        if message.address.thread is not None:
+            where["thread_ts"] = message.address.thread
+        try:
+            notice = escaped(text[:_NOTICE_CHARACTERS])
+            await self._api.write("chat.postEphemeral", {**where, "text": notice})
+        except FAILURES as error:
+            log.info("press %s was not answered: %s", message.event, code_of(error))
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """The file's bytes."""
+        return await files.fetch(self._api, attachment)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._api.aclose()

@@ -1,0 +1,129 @@
+"""Single requests about messages in one conversation, with the refusals turned into ours."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from channels.base import Address, OutboundDocument
+from channels.errors import ChannelUnavailable
+from channels.slack.api import SlackApi, Urgency
+from channels.slack.errors import FAILURES, Failure, Meaning, code_of, delivery_failed, meaning_of
+from channels.slack.media import MAX_TEXT_BYTES
+from channels.slack.render import STOP_ACTION, Content
+
+log = logging.getLogger(__name__)
+
+REPEATS_S: Final = (0.3, 1.0, 3.0)
+"""The pauses before a request is repeated that has not left, or can be repeated."""
+
+# Previews of links would fetch addresses that a model wrote.
+_AS_IT_IS = {"unfurl_links": False, "unfurl_media": False, "mrkdwn": False}
+_SEARCHED = 50  # messages in which a lost preview is looked for
+
+Result = TypeVar("Result")
+
+
+class Delivery:
+    """`to.thread` None: at the top level of the conversation."""
+
+    def __init__(self, api: SlackApi, to: Address, *, repeats_s: tuple[float, ...]) -> None:
+        self._api = api
+        self._to = to
+        self._repeats_s = repeats_s
+
+    async def post(self, content: Content, urgency: Urgency) -> str:
+        """A new message; its `ts`. Raises `DeliveryError`, `ChannelUnavailable`, `Dropped`."""
+        params = self._place() | _AS_IT_IS | {"text": content.text}
+        if content.blocks:
+            params |= {"blocks": list(content.blocks)}
+        answer = await self._send("chat.postMessage", params, urgency, repeatable=False)
+        return str(answer["ts"])
+
+    async def update(self, ts: str, content: Content, urgency: Urgency) -> None:
+        """Change a message of ours. Raises `MessageGone` when that cannot be, and as `post`."""
+        # Without `blocks` an update keeps those that stand there.
+        shown = {"text": content.text, "blocks": list(content.blocks)}
+        params = {"channel": self._to.chat, "ts": ts, **shown}
+        await self._send("chat.update", params, urgency, repeatable=True)
+
+    async def delete(self, ts: str) -> None:
+        """Remove a message of ours. Raises as `update`."""
+        params = {"channel": self._to.chat, "ts": ts}
+        await self._send("chat.delete", params, "answer", repeatable=True)
+
+    async def upload(self, document: OutboundDocument) -> None:
+        """A text file. Raises `DeliveryError`, `ChannelUnavailable`."""
+        data = document.text.encode(errors="replace")[:MAX_TEXT_BYTES]
+        if not data:
+            return  # Slack takes no empty file
+        upload = partial(self._api.upload, document.name, data, self._place())
+        await self._repeating(
+            lambda: self._api.patiently("files.upload", self._to.chat, upload), repeatable=False
+        )
+
+    async def find(self, request_id: str, *, after: str | None) -> str | None:
+        """The `ts` of our message whose Stop button has this value; None if it is not there or
+        cannot be found. `after`: the `ts` of the message that it answers. Never raises."""
+        method, params = "conversations.history", {"channel": self._to.chat, "limit": _SEARCHED}
+        if self._to.thread is not None:
+            method, params = "conversations.replies", params | {"ts": self._to.thread}
+        if after is not None:
+            params |= {"oldest": after}
+        try:
+            answer = await self._api.read(method, params)
+        except FAILURES as error:
+            log.info("a lost preview was not looked for: %s", code_of(error))
+            return None
+        found = (one for one in answer.get("messages", ()) if _has_button(one, request_id))
+        return next((str(one["ts"]) for one in found), None)
+
+    def _place(self) -> dict[str, Any]:
+        place: dict[str, Any] = {"channel": self._to.chat}
+        return place if self._to.thread is None else place | {"thread_ts": self._to.thread}
+
+    async def _send(
+        self, method: str, params: dict[str, Any], urgency: Urgency, *, repeatable: bool
+    ) -> dict[str, Any]:
+        if urgency == "preview":  # the next frame is the repetition
+            try:
+                return await self._api.send(method, params, urgency)
+            except FAILURES as error:
+                raise delivery_failed(error) from None
+        return await self._repeating(
+            lambda: self._api.send(method, params, urgency), repeatable=repeatable
+        )
+
+    async def _repeating(
+        self, request: Callable[[], Awaitable[Result]], *, repeatable: bool
+    ) -> Result:
+        """Repeat what has not left, and if `repeatable` what may have arrived."""
+        for pause_s in self._repeats_s:
+            try:
+                return await request()
+            except FAILURES as error:
+                if not _again(error, repeatable):
+                    raise delivery_failed(error) from None
+            await asyncio.sleep(pause_s)
+        try:
+            return await request()
+        except FAILURES as error:
+            if _again(error, repeatable):
+                raise ChannelUnavailable(f"Slack cannot be reached ({code_of(error)})") from None
+            raise delivery_failed(error) from None
+
+
+def _again(error: Failure, repeatable: bool) -> bool:
+    meaning = meaning_of(error)
+    return meaning is Meaning.NOT_SENT or (repeatable and meaning is Meaning.UNCERTAIN)
+
+
+def _has_button(message: dict[str, Any], request_id: str) -> bool:
+    elements = [e for block in message.get("blocks") or () for e in block.get("elements") or ()]
+    return any(
+        element.get("action_id") == STOP_ACTION and element.get("value") == request_id
+        for element in elements
+    )

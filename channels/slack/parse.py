@@ -1,0 +1,192 @@
+"""What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes.
+
+What is nothing for the bot gives None: messages of bots, edits, deletions, hidden updates (an
+unfurled link, a new reply), joins, unknown kinds, and channel text that does not mention the bot.
+A `message` and an `app_mention` about the same text give the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from channels.base import Address, Command, InboundMessage, Press, Sender
+from channels.slack.markup import mentioned, readable, without_mention
+from channels.slack.media import files_of
+
+CHANNEL: Final = "slack"
+STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
+"""In a thread these reach the bridge without a mention, since Slack refuses commands there."""
+
+_READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
+_QUOTE_CHARACTERS = 1000
+_EPHEMERAL = "ephemeral:"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What users.info tells: `language` is a BCP 47 tag."""
+
+    name: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """Ids of the workspace and of the bot in it."""
+
+    team_id: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who used a slash command: its answers go to that person alone. `trigger` names the use."""
+
+    user: str
+    trigger: str
+
+
+def parse(
+    body: Json, bot: Bot, people: Mapping[str, Person], *, now: datetime
+) -> InboundMessage | None:
+    """What a person sent or did. `people` are those known by id (others appear with their id);
+    `now` is the time of a press or command, which Slack does not tell.
+
+    Raises `KeyError`, `TypeError` or `ValueError` when the payload is not what Slack documents.
+    """
+    if "command" in body:
+        return _command(body, bot, people, now)
+    if body.get("type") == "event_callback":
+        return _message(body["event"], bot, people)
+    if body.get("type") == "block_actions":
+        return _press(body, bot, people, now)
+    return None
+
+
+def people_in(body: Json) -> tuple[str, ...]:
+    """The ids of the people whose names the message needs, the sender first."""
+    event = body.get("event") or body
+    user = event.get("user") or event.get("user_id")
+    sender = str(cast("Json", user)["id"] if isinstance(user, Mapping) else user)
+    return tuple(dict.fromkeys((sender, *mentioned(str(event.get("text") or "")))))
+
+
+def asker(message_id: str | None) -> Asker | None:
+    """Who used the slash command that has this `message_id`; None for all other messages."""
+    if message_id is None or not message_id.startswith(_EPHEMERAL):
+        return None
+    user, _, trigger = message_id.removeprefix(_EPHEMERAL).partition(":")
+    return Asker(user, trigger)
+
+
+def _message(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage | None:
+    if not _is_written_by_a_person(event, bot):
+        return None
+    raw = clean(str(event.get("text") or ""))
+    channel, ts, thread = str(event["channel"]), str(event["ts"]), event.get("thread_ts")
+    kind = event.get("channel_type")
+    private = kind == "im" or (kind is None and channel.startswith("D"))
+    to_us = private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
+    text = readable(without_mention(raw, bot.user_id), _names(people))
+    if not to_us and not (thread and text.strip().lower() in STOP_WORDS):
+        return None
+    attachments, unreadable = files_of(event.get("files") or ())
+    if not private:
+        thread = thread or ts  # a mention opens a thread
+    return InboundMessage(
+        address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
+        event=f"m:{ts}",
+        message_id=ts,
+        sender=_sender(str(event["user"]), people),
+        sent_at=time_of(ts),
+        text=text,
+        attachments=attachments,
+        addressed=to_us,
+        quote=_forwarded(event, people),
+        unreadable=unreadable,
+    )
+
+
+def _is_written_by_a_person(event: Json, bot: Bot) -> bool:
+    """Not by a bot, and neither an edit nor a notice about a message."""
+    return (
+        event.get("type") in ("message", "app_mention")
+        and event.get("subtype") in _READ_SUBTYPES
+        and not (event.get("bot_id") or event.get("hidden") or event.get("edited"))
+        and event.get("user") not in (None, bot.user_id, "USLACKBOT")
+    )
+
+
+def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) -> InboundMessage:
+    user, channel, trigger = str(body["user_id"]), str(body["channel_id"]), str(body["trigger_id"])
+    text = readable(clean(str(body.get("text") or "")), _names(people)).strip()
+    name, _, args = text.partition(" ")
+    private = channel.startswith("D")
+    return InboundMessage(
+        address=Address(CHANNEL, bot.team_id, channel, None, private),
+        event=f"c:{trigger}",
+        message_id=f"{_EPHEMERAL}{user}:{trigger}",
+        sender=_sender(user, people),
+        sent_at=now,
+        text=text,
+        command=Command(name.lstrip("/").lower() or "help", args.strip()),
+    )
+
+
+def _press(
+    body: Json, bot: Bot, people: Mapping[str, Person], now: datetime
+) -> InboundMessage | None:
+    container, action = body["container"], body["actions"][0]
+    if container.get("type") != "message" or "value" not in action:
+        return None
+    channel, ts = str(container["channel_id"]), str(container["message_ts"])
+    private = channel.startswith("D")
+    thread = container.get("thread_ts")
+    if private and thread == ts:  # a thread under this message does not make it part of one
+        thread = None
+    press = Press(str(body["trigger_id"]), str(action["action_id"]), str(action["value"]), ts)
+    return InboundMessage(
+        address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
+        event=f"p:{ts}:{action.get('action_ts') or press.id}",
+        message_id=ts,
+        sender=_sender(str(body["user"]["id"]), people),
+        sent_at=now,
+        press=press,
+    )
+
+
+def _forwarded(event: Json, people: Mapping[str, Person]) -> str | None:
+    """The text of a message that was forwarded along."""
+    shared = [one for one in event.get("attachments") or () if one.get("is_share")]
+    texts = [clean(str(one.get("text") or one.get("fallback") or "")) for one in shared]
+    quote = readable("\n\n".join(text for text in texts if text), _names(people))
+    return quote[:_QUOTE_CHARACTERS] or None
+
+
+def _sender(user: str, people: Mapping[str, Person]) -> Sender:
+    person = people.get(user, Person(user))
+    return Sender(user, clean(person.name), person.language)
+
+
+def _names(people: Mapping[str, Person]) -> dict[str, str]:
+    return {user: person.name for user, person in people.items()}
+
+
+def time_of(ts: str) -> datetime:
+    """The time of a message's `ts` (`1732950000.123456`). Raises `ValueError`."""
+    seconds, _, fraction = ts.partition(".")
+    microseconds = int(fraction[:6].ljust(6, "0")) if fraction else 0
+    return _EPOCH + timedelta(seconds=int(seconds), microseconds=microseconds)
+
+
+def clean(text: str) -> str:
+    """Halves of characters replaced, so that the text can be stored."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,170 @@
+"""Markdown to Slack messages: cut below each limit, as markdown blocks with a plain text beside.
+
+Slack renders the Markdown itself. Limits: 12,000 characters for all markdown blocks of a message
+(docs.slack.dev/reference/block-kit/blocks/markdown-block); an update takes 4,000 of `text`, counted
+as UTF-8 bytes after escaping (openclaw/openclaw#115027).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyromark
+
+from channels.base import StopControl
+from channels.chunking import split, units
+from channels.slack.markup import escaped
+
+POST_UNITS: Final = 11_900
+UPDATE_UNITS: Final = 3_900
+TEXT_BYTES: Final = 3_900
+STOP_ACTION: Final = "stop"
+NOTHING_YET: Final = "…"
+
+_LABEL_CHARACTERS = 75  # docs.slack.dev/reference/block-kit/block-elements/button-element
+
+Block = dict[str, Any]
+
+_FENCE = re.compile(r"^[ \t]*(`{3,40}|~{3,40})[ \t]*([^\n`]*)$")
+_FENCE_ROOM = 130  # units that closing a code block in one part and opening it in the next take
+# What would call people; a word joiner behind the bracket makes it text.
+_CALLS = re.compile(r"<(?=@[UWS]|!(?:here|channel|everyone|subteam|date)|#C)")
+_OPTIONS = (
+    pyromark.Options.ENABLE_TABLES
+    | pyromark.Options.ENABLE_STRIKETHROUGH
+    | pyromark.Options.ENABLE_TASKLISTS
+)
+_ENDS_LINE = frozenset(
+    {"Paragraph", "Heading", "CodeBlock", "Item", "TableHead", "TableRow", "HtmlBlock"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One message: `text` for notifications and screen readers, escaped; `blocks` are shown."""
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def plain(self) -> Content:
+        """The same without blocks, for when Slack refuses them: its Markdown as typed."""
+        source = "\n".join(block["text"] for block in self.blocks if block["type"] == "markdown")
+        return Content(escaped(source) or self.text)
+
+
+def pieces(
+    markdown: str, *, first_units: int = POST_UNITS, units_each: int = POST_UNITS
+) -> list[Content]:
+    """An answer as messages, in order; none of them is blank, and a blank answer gives none.
+
+    `first_units` limits the first, which may be an update, `units_each` the others. A code block
+    that is cut is closed, and opened again in the next message with its language.
+    """
+    return [
+        content(part) for part in _cut(clean(markdown), first_units, units_each) if part.strip()
+    ]
+
+
+def content(markdown: str, stop: StopControl | None = None) -> Content:
+    """One message of Markdown of at most 12,000 characters, with a Stop button."""
+    blocks: list[Block] = [{"type": "markdown", "text": markdown}]
+    if stop is not None:
+        blocks.append({"type": "actions", "elements": [_button(stop)]})
+    return Content(_short(plain_text(markdown)) or NOTHING_YET, tuple(blocks))
+
+
+def preview(text_so_far: str, stop: StopControl | None) -> Content:
+    """The answer so far, as far as an update has room for it, with its Stop button."""
+    parts = split(clean(text_so_far), (), limit_units=UPDATE_UNITS)
+    return content(parts[0].text if parts and parts[0].text.strip() else NOTHING_YET, stop)
+
+
+def clean(text: str) -> str:
+    """Halves of characters replaced, and what would call people made plain text."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _CALLS.sub("<\u2060", text)
+
+
+def plain_text(markdown: str) -> str:
+    """The words of Markdown without its signs; links with their address."""
+    words: list[str] = []
+    links: list[str] = []
+    for event in pyromark.events(markdown, options=_OPTIONS):
+        match event:
+            case "SoftBreak" | "HardBreak":
+                words.append("\n")
+            case {"Text": str(text)} | {"Code": str(text)} | {"Html": str(text)}:
+                words.append(text)
+            case {"InlineHtml": str(text)}:
+                words.append(text)
+            case {"Start": {"Link": {"dest_url": str(url)}}}:
+                links.append(url)
+            case {"End": "Link"} if links:
+                words.append(f" ({links.pop()})")
+            case {"End": "TableCell"}:
+                words.append("  ")
+            case {"End": str(what)} if what in _ENDS_LINE:
+                words.append("\n")
+            case {"End": {"Heading": _}}:
+                words.append("\n")
+            case _:
+                pass
+    return "".join(words).strip()
+
+
+def _button(stop: StopControl) -> Block:
+    return {
+        "type": "button",
+        "action_id": STOP_ACTION,
+        "text": {"type": "plain_text", "text": stop.label[:_LABEL_CHARACTERS]},
+        "value": stop.request_id,
+    }
+
+
+def _short(text: str) -> str:
+    """Escaped, and cut so that an update takes it."""
+    short = escaped(text)
+    if len(short.encode()) <= TEXT_BYTES:
+        return short
+    parts = split(text, (), limit_units=TEXT_BYTES // 5)  # no unit takes more than five bytes
+    return escaped(parts[0].text.rstrip() + "…")
+
+
+def _cut(markdown: str, first_units: int, units_each: int) -> Iterable[str]:
+    rest, opening, limit = markdown, "", first_units
+    while rest:
+        if units(opening) + units(rest[: limit + 1]) <= limit:
+            yield opening + rest
+            return
+        part = split(rest[:limit], (), limit_units=limit - _FENCE_ROOM)[0].text
+        rest = rest[len(part) :]
+        shown = opening + part
+        fence = _open_fence(shown)
+        if fence is not None:
+            closing = fence[0]
+            yield shown.rstrip("\n") + "\n" + closing
+            opening = f"{closing}{fence[1]}\n"
+        else:
+            yield shown
+            opening = ""
+        limit = units_each
+
+
+def _open_fence(markdown: str) -> tuple[str, str] | None:
+    """The signs and the language of a code block that is open at the end."""
+    fence: tuple[str, str] | None = None
+    for line in markdown.split("\n"):
+        found = _FENCE.match(line)
+        if found is None:
+            continue
+        signs, language = found.groups()
+        if fence is None:
+            fence = (signs, language.strip()[:40])
+        elif signs.startswith(fence[0]) and not language.strip():
+            fence = None
+    return fence

@@ -1,0 +1,96 @@
+"""The section `channels.slack` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+PersonId = Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]{1,30}$")]
+PersonOrChatId = Annotated[str, StringConstraints(pattern=r"^[UWCDG][A-Z0-9]{1,30}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+[^\s]*$")]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class SlackSettings(BaseModel):
+    """One app in one workspace, by Socket Mode (`app_token`) or by signed HTTP requests
+    (`signing_secret` and `http_port`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    bot_token: SecretStr = Field(
+        description="The bot token (xoxb-…) of the app, under OAuth & Permissions; required.",
+    )
+    app_token: SecretStr | None = Field(
+        default=None,
+        description="The app-level token (xapp-…) with connections:write, for Socket Mode; none.",
+    )
+    signing_secret: SecretStr | None = Field(
+        default=None,
+        description="Instead of app_token: the signing secret, for HTTP requests from Slack; none.",
+    )
+    http_port: Port | None = Field(
+        default=None,
+        description="The port of 127.0.0.1 on which /slack/events is served with signing_secret, "
+        "behind your own HTTPS proxy; none.",
+    )
+    owners: tuple[PersonId, ...] = Field(
+        default=(),
+        description="Member ids (U…) of the people who may do everything (/galata whoami); none.",
+    )
+    allowed: tuple[PersonOrChatId, ...] = Field(
+        default=(),
+        description="Ids of people (U…) and channels (C…) that may use the bot; none.",
+    )
+    base_url: Url | None = Field(
+        default=None,
+        description="The root of the Web API; default https://slack.com/api/.",
+    )
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="A proxy for all requests, as http://user:password@host:port; none.",
+    )
+
+    @field_validator("bot_token")
+    @classmethod
+    def _is_a_bot_token(cls, token: SecretStr) -> SecretStr:
+        if not _is_token(token, "xoxb-"):
+            raise ValueError("is not a bot token: it begins with xoxb-")
+        return token
+
+    @field_validator("app_token")
+    @classmethod
+    def _is_an_app_token(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not _is_token(token, "xapp-"):
+            raise ValueError("is not an app-level token: it begins with xapp-")
+        return token
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_a_proxy(cls, proxy: SecretStr | None) -> SecretStr | None:
+        if proxy is not None and not proxy.get_secret_value().startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return proxy
+
+    @model_validator(mode="after")
+    def _has_one_way_in(self) -> SlackSettings:
+        over_http = self.signing_secret is not None and self.http_port is not None
+        half = (self.signing_secret is None) is not (self.http_port is None)
+        if half or over_http is (self.app_token is not None):
+            raise ValueError("needs either app_token, or signing_secret and http_port")
+        return self
+
+
+def _is_token(token: SecretStr, prefix: str) -> bool:
+    """Tokens travel in a header, so that a space or line break in one is refused here."""
+    value = token.get_secret_value()
+    rest = value.removeprefix(prefix)
+    return value.startswith(prefix) and rest.isascii() and rest.replace("-", "a").isalnum()
