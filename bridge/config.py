@@ -1,0 +1,137 @@
+"""The configuration: read from a YAML file, or from the environment when there is none.
+
+All faults of a file that parses are reported at once, each with its place. The environment is read
+here only (and by `bridge.environment`, its part for no file): callers hand it in as a mapping.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from dotenv import dotenv_values
+from pydantic import SecretStr, ValidationError
+
+from bridge.cross_checks import cross_faults
+from bridge.environment import default_zone, from_environment
+from bridge.faults import ConfigError, validation_faults
+from bridge.log import MASK
+from bridge.references import References, Unresolved
+from bridge.settings import Config, passwords
+from bridge.yaml_source import Document, Fault, Unparsable, Value, parse
+from bridge.yaml_source import Path as KeyPath
+
+__all__ = ["Config", "ConfigError", "Fault", "from_environment", "load", "masked"]
+
+ENV_FILE = ".env"
+
+
+def load(path: Path, environ: Mapping[str, str]) -> Config:
+    """The configuration in the file `path`. Raises `ConfigError` with every fault of the file.
+
+    `${NAME}` comes from `environ`, else from a file `.env` beside `path`.
+    """
+    source = str(path)
+    try:
+        document = parse(path.read_bytes())
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ConfigError(source, [Fault(0, 0, "", message)]) from None
+    except Unparsable as error:
+        raise ConfigError(source, [error.fault]) from None
+    env_file = path.parent / ENV_FILE
+    references = References(environ, _env_values(env_file), str(env_file))
+    _resolve(document, references, _switched_on(document.values))
+    document.faults += cross_faults(document)
+    if ("timezone",) not in document.positions:
+        document.values["timezone"] = default_zone(environ)
+    try:
+        config = Config.model_validate(document.values)
+    except ValidationError as error:
+        document.faults += validation_faults(error, document)
+    else:
+        if not document.faults:
+            return config
+    raise ConfigError(source, document.faults)
+
+
+def masked(config: Config) -> str:
+    """The configuration as YAML, defaults included and secrets replaced."""
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="safe", pure=True)  # its attributes are typed as None
+    yaml.default_flow_style = False
+    yaml.allow_unicode = True
+    yaml.width = 100
+    yaml.sort_base_mapping_type_on_output = False
+    out = io.StringIO()
+    yaml.dump(_masked(config.model_dump(mode="python", by_alias=True, exclude_none=True)), out)
+    return out.getvalue()
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case dict():
+            items = cast("dict[str, Any]", value)
+            return {key: _masked(item) for key, item in items.items()}
+        case list() | tuple():
+            return [_masked(item) for item in cast("list[Any]", value)]
+        case SecretStr():
+            return MASK
+        case str():
+            for password in passwords(value):
+                value = value.replace(password, MASK)
+            return value
+        case _:
+            return value
+
+
+def _env_values(path: Path) -> Mapping[str, str]:
+    """The `.env` beside the file; nothing when there is none. Raises `ConfigError`."""
+    if not path.exists():
+        return {}
+    try:
+        values = dotenv_values(path, interpolate=False, encoding="utf-8")
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ConfigError(str(path), [Fault(0, 0, "", message)]) from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), [Fault(0, 0, "", "is not UTF-8 text")]) from None
+    return {name: value for name, value in values.items() if value}
+
+
+def _switched_on(values: Mapping[str, Value]) -> Callable[[KeyPath], bool]:
+    """Whether the key at a path has an effect: all do, but for providers that no answer needs."""
+    models, model = values.get("models"), values.get("model")
+    entry = models.get(model) if isinstance(models, dict) and isinstance(model, str) else None
+    provider = entry.get("provider") if isinstance(entry, dict) else None
+
+    def on(path: KeyPath) -> bool:
+        return path[0] != "providers" or len(path) < 2 or provider in (None, path[1])
+
+    return on
+
+
+def _resolve(document: Document, references: References, on: Callable[[KeyPath], bool]) -> None:
+    """Replace references in place. One that fails is a fault where the section is on; its key is
+    left out."""
+
+    def resolved(value: Value, path: KeyPath) -> Value | None:
+        match value:
+            case dict():
+                pairs = [(key, resolved(item, (*path, key))) for key, item in value.items()]
+                return {key: item for key, item in pairs if item is not None}
+            case list():
+                items = [resolved(item, (*path, index)) for index, item in enumerate(value)]
+                return [item for item in items if item is not None]
+            case _:
+                try:
+                    return references.resolve(value)
+                except Unresolved as error:
+                    if on(path):
+                        document.faults.append(document.fault(path, str(error)))
+                    return None
+
+    document.values = cast("dict[str, Value]", resolved(document.values, ()))

@@ -1,0 +1,59 @@
+"""What one section of the configuration says about another, checked on the texts as written, so
+that it is reported together with everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from bridge.faults import suggestion
+from bridge.yaml_source import Document, Fault, Value
+
+_NEEDED = {
+    "providers": "is missing: name at least one endpoint, see config.example.yaml",
+    "models": "is missing: describe at least one model, see config.example.yaml",
+    "model": "is missing: name the entry of models that answers",
+}
+
+
+def cross_faults(document: Document) -> list[Fault]:
+    """The faults of the document's references to its own entries."""
+    providers = _section(document.values.get("providers"))
+    models = _section(document.values.get("models"))
+    faults = [
+        document.fault((key,), message)
+        for key, message in _NEEDED.items()
+        if (key,) not in document.positions or document.values.get(key) == {}
+    ]
+    model = document.values.get("model")
+    if isinstance(model, str) and models and model not in models:
+        faults.append(document.fault(("model",), _not_among(model, models, "models")))
+    for name, entry in models.items():
+        provider = _section(entry).get("provider")
+        if isinstance(provider, str) and providers and provider not in providers:
+            path = ("models", name, "provider")
+            faults.append(document.fault(path, _not_among(provider, providers, "providers")))
+    faults += [
+        document.fault(
+            ("providers", name, "api_key"),
+            "is missing (only an endpoint at base_url may need none)",
+        )
+        for name, entry in providers.items()
+        if isinstance(entry, dict) and not _reachable(document, name)
+    ]
+    return faults
+
+
+def _reachable(document: Document, provider: str) -> bool:
+    return any(
+        ("providers", provider, key) in document.positions for key in ("api_key", "base_url")
+    )
+
+
+def _section(value: Value | None) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def _not_among(wrong: str, known: Collection[str], section: str) -> str:
+    return (
+        f"is no key of {section}{suggestion(wrong, known)} (there are: {', '.join(sorted(known))})"
+    )

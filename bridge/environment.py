@@ -1,0 +1,123 @@
+"""The configuration that is used without a file: keys and tokens from the environment.
+
+A key switches its provider on, a token its channel; with neither key the embedded model answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.settings import ModelSettings
+from bridge.faults import ConfigError, validation_faults
+from bridge.known_models import DEFAULTS, model_settings
+from bridge.settings import Config
+from bridge.timezones import is_zone, system_zone, zone_hint
+from bridge.yaml_source import Document, Fault, dotted
+
+log = logging.getLogger(__name__)
+
+ENVIRONMENT = "environment"
+
+# The variables that are read, by the key that they stand for. The first provider that is there is
+# used.
+_PROVIDERS = {
+    "anthropic": {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"},
+    "openai": {"api_key": "OPENAI_API_KEY", "base_url": "OPENAI_BASE_URL"},
+}
+_CHANNELS = {
+    "telegram": {"token": "TELEGRAM_BOT_TOKEN", "base_url": "TELEGRAM_BASE_URL"},
+    "slack": {
+        "bot_token": "SLACK_BOT_TOKEN",
+        "app_token": "SLACK_APP_TOKEN",
+        "base_url": "SLACK_BASE_URL",
+    },
+}
+_MODEL = "GALATA_MODEL"
+_OWN_ENDPOINT = "OPENAI_BASE_URL"  # an endpoint of one's own may need no key
+
+
+def from_environment(environ: Mapping[str, str]) -> Config:
+    """The configuration that the environment gives. Raises `ConfigError`, which names variables."""
+    given = {name: value.strip() for name, value in environ.items() if value.strip()}
+    faults = _half_given(given)
+    channels = {name: found for name in _CHANNELS if (found := _channel(name, given))}
+    document: dict[str, Any] = {
+        "timezone": default_zone(environ),
+        "channels": channels,
+        # In a terminal the log would run through the conversation.
+        "log": {"level": "INFO" if channels else "WARNING"},
+        **_model(given),
+    }
+    try:
+        config = Config.model_validate(document)
+    except ValidationError as error:
+        faults += [
+            Fault(0, 0, _variable(fault.key), fault.message)
+            for fault in validation_faults(error, Document())
+        ]
+    else:
+        if not faults:
+            return config
+    raise ConfigError(ENVIRONMENT, faults)
+
+
+def default_zone(environ: Mapping[str, str]) -> str:
+    """The system's time zone; UTC, with a warning, when the system names none.
+
+    Raises `ConfigError` when TZ is not an IANA name.
+    """
+    named = environ.get("TZ", "").removeprefix(":")
+    if named and not named.startswith("/") and not is_zone(named):
+        message = f"is no IANA time zone{zone_hint(named)}"
+        raise ConfigError(ENVIRONMENT, [Fault(0, 0, "TZ", message)])
+    zone = system_zone(environ)
+    if zone is None:
+        log.warning("no time zone is known, UTC is used: set timezone in the config, or TZ")
+    return zone or "UTC"
+
+
+def _model(given: Mapping[str, str]) -> dict[str, Any]:
+    for kind, variables in _PROVIDERS.items():
+        own_endpoint = kind == "openai" and _OWN_ENDPOINT in given
+        if variables["api_key"] in given or own_endpoint:
+            name = given.get(_MODEL, DEFAULTS[kind])
+            model: ModelSettings = model_settings(kind, kind, name)
+            settings = {key: given[var] for key, var in variables.items() if var in given}
+            return {
+                "providers": {kind: {"kind": kind, **settings}},
+                "models": {"default": model},
+                "model": "default",
+            }
+    return {}
+
+
+def _channel(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The channel's settings, or nothing when its (first) token is not there."""
+    variables = _CHANNELS[name]
+    if next(iter(variables.values())) not in given:
+        return {}
+    return {key: given[variable] for key, variable in variables.items() if variable in given}
+
+
+def _half_given(given: Mapping[str, str]) -> list[Fault]:
+    """Slack needs two tokens."""
+    tokens = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
+    missing = [token for token in tokens if token not in given]
+    if len(missing) != 1:
+        return []
+    other = next(token for token in tokens if token not in missing)
+    return [Fault(0, 0, missing[0], f"is not set, but {other} is: Slack needs both")]
+
+
+def _variable(key: str) -> str:
+    """The variable that gave the value of `key`; the key itself for all others."""
+    for section, table in (("providers", _PROVIDERS), ("channels", _CHANNELS)):
+        for name, variables in table.items():
+            for part, variable in variables.items():
+                if key == dotted((section, name, part)):
+                    return variable
+    return key

@@ -1,0 +1,114 @@
+"""What is wrong with a configuration, in plain words: pydantic's findings and suggestions.
+
+No message repeats a value: it could be a secret in the wrong place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from bridge.log import Redactor
+from bridge.schema import field_at, fields, section_at
+from bridge.yaml_source import Document, Fault, Path
+
+# Pydantic's error types in our words; `{ge}` and the like come from its context.
+_WORDS = {
+    "missing": "is missing",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "is too large",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "finite_number": "must be a number, not infinite",
+    "bool_parsing": "must be yes or no",
+    "bool_type": "must be yes or no",
+    "string_type": "must be a single text",
+    "string_too_long": "may have {max_length} characters at most",
+    "string_too_short": "must have {min_length} characters or more",
+    "greater_than_equal": "must be {ge} or more",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be {le} or less",
+    "less_than": "must be less than {lt}",
+    "tuple_type": "must be a list: `[a, b]`, or a line `- a` for each",
+    "dict_type": "must be a section of `key: value` lines",
+    "model_type": "must be a section of `key: value` lines",
+    "date_from_datetime_parsing": "must be a date such as 2026-11-30",
+    "date_parsing": "must be a date such as 2026-11-30",
+    "date_from_datetime_inexact": "must be a date such as 2026-11-30",
+    "literal_error": "must be {expected}",
+}
+_A_NAME = "a name is up to 40 letters, digits, '.', '_' and '-', and begins with a letter or digit"
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used: `faults` in the order of the file, all of them."""
+
+    def __init__(self, source: str, faults: Iterable[Fault]) -> None:
+        self.source = source
+        self.faults = tuple(sorted(faults))
+        super().__init__(source)
+
+    def __str__(self) -> str:
+        redactor = Redactor()
+        return "\n".join(redactor.clean(self._line(fault)) for fault in self.faults)
+
+    def _line(self, fault: Fault) -> str:
+        place = f"{self.source}:{fault.line}:{fault.column}" if fault.line else f"{self.source}:"
+        key = f"{fault.key}: " if fault.key else ""
+        return f"{place} {key}{fault.message}"
+
+
+def validation_faults(error: ValidationError, document: Document) -> list[Fault]:
+    """The findings of pydantic, except those that follow from a fault that is known already."""
+    known = {fault.key for fault in document.faults}
+    faults: list[Fault] = []
+    for details in error.errors(include_url=False, include_input=False):
+        path: Path = tuple(part for part in details["loc"] if part != "[key]")
+        fault = document.fault(path, message_of(details, path))
+        if fault.key not in known and not (_of_a_section(details) and _within(fault.key, known)):
+            faults.append(fault)
+    return faults
+
+
+def message_of(details: ErrorDetails, path: Path) -> str:
+    """What is wrong with the key at `path`, and what is allowed."""
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        return _unknown(path)
+    if details["loc"] and details["loc"][-1] == "[key]":
+        return f"cannot be a name: {_A_NAME}"
+    if kind == "value_error":
+        return details["msg"].removeprefix("Value error, ")
+    context = details.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        message = f"has the wrong form (it must match {context['pattern']})"
+    else:
+        message = _WORDS.get(kind, "").format(**context) or details["msg"]
+    meaning = field_at(tuple(part for part in path if isinstance(part, str)))
+    return message if meaning is None else f"{message} ({meaning.description})"
+
+
+def suggestion(wrong: str, known: Collection[str]) -> str:
+    """`, did you mean …?`, or nothing when none of `known` is near."""
+    near = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
+    return f", did you mean {near[0]}?" if near else ""
+
+
+def _unknown(path: Path) -> str:
+    section = section_at(path[:-1])
+    known = [] if section is None else list(fields(section))
+    return f"unknown key{suggestion(str(path[-1]), known)} (allowed: {', '.join(known)})"
+
+
+def _of_a_section(details: ErrorDetails) -> bool:
+    """Whether a check over several keys found it; a faulty one among them was left out."""
+    return details["type"] == "value_error"
+
+
+def _within(section: str, keys: Iterable[str]) -> bool:
+    return any(key.startswith(f"{section}.") for key in keys)

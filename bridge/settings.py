@@ -1,0 +1,170 @@
+"""The configuration's models: what each key means, its unit, range and default.
+
+Every package owns the settings of its part; this module composes them. The texts are read by
+`bridge.config`, which reports what does not fit them. What an entry of one section says about
+another (a model's provider) is checked there as well, so that all faults come at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, tzinfo
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
+
+from agent.prompt import DEFAULT
+from agent.settings import ModelSettings, ProviderSettings
+from bridge.session import Scope
+from bridge.timezones import is_zone, zone_hint
+from channels.slack.settings import SlackSettings
+from channels.telegram.settings import TelegramSettings
+
+Language = Literal["auto", "en", "zh"]
+Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+class Limits(_Section):
+    """What a run and a month may use."""
+
+    steps_per_run: int = Field(
+        default=25, ge=1, le=200, description="model calls for one answer; default 25"
+    )
+    cost_per_month_usd: float = Field(
+        default=20,
+        ge=0,
+        le=1_000_000,
+        description="USD per calendar month, for all chats; default 20",
+    )
+    queue_length: int = Field(
+        default=10,
+        ge=1,
+        le=1_000,
+        description="messages that may wait in one conversation; default 10",
+    )
+
+
+class Context(_Section):
+    """What the model sees of a conversation."""
+
+    max_turns: int = Field(
+        default=20,
+        ge=1,
+        le=1_000,
+        description="turns; above that the older half is left out; default 20",
+    )
+
+
+class Channels(_Section):
+    """The chat platforms that are switched on: those whose section is there."""
+
+    telegram: TelegramSettings | None = Field(default=None, description="a Telegram bot")
+    slack: SlackSettings | None = Field(default=None, description="a Slack app")
+
+
+class Log(_Section):
+    """What is logged, to standard error."""
+
+    level: Level = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR; default INFO")
+    json_lines: bool = Field(
+        default=False, alias="json", description="yes: one JSON object a line; default no"
+    )
+
+
+class Config(_Section):
+    """Everything that can be configured. `load` and `from_environment` of `bridge.config` build it.
+
+    Without `providers` and `models` the embedded model answers (`local_model`).
+    """
+
+    timezone: str = Field(
+        default="UTC", description="IANA zone, as Europe/Berlin; default the system's"
+    )
+    language: Language = Field(
+        default="auto",
+        description="language of the bot's own texts; auto: that of each person's client",
+    )
+    model: str = Field(default="", description="the key of models that answers")
+    instructions: str = Field(
+        default=DEFAULT, min_length=1, max_length=20_000, description="the system prompt"
+    )
+    conversation: Scope = Field(
+        default="shared",
+        description="in groups: shared, one conversation for all; one_per_person, one for each",
+    )
+    providers: dict[Name, ProviderSettings] = Field(
+        default_factory=dict[str, ProviderSettings], description="endpoints of models, by name"
+    )
+    models: dict[Name, ModelSettings] = Field(
+        default_factory=dict[str, ModelSettings], description="models, by name"
+    )
+    channels: Channels = Field(default_factory=Channels, description="chat platforms")
+    limits: Limits = Field(default_factory=Limits, description="caps")
+    context: Context = Field(default_factory=Context, description="what the model sees")
+    log: Log = Field(default_factory=Log, description="logging")
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, timezone: str) -> str:
+        if not is_zone(timezone):
+            raise ValueError(f"is no IANA time zone{zone_hint(timezone)}")
+        return timezone
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the bot."""
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+
+    @property
+    def local_model(self) -> bool:
+        """Whether the model that is embedded in this machine answers, for want of a provider."""
+        return not self.providers
+
+    def secrets(self) -> frozenset[str]:
+        """Every value that must never reach a chat, a log or the database: those of the secret
+        fields, and passwords within addresses."""
+        found: set[str] = set()
+        for value in _values(self):
+            if isinstance(value, SecretStr):
+                text = value.get_secret_value()
+                found |= {text, *passwords(text)}
+            elif isinstance(value, str):
+                found.update(passwords(value))
+        return frozenset(found - {""})
+
+
+def passwords(text: str) -> set[str]:
+    """The password within an address such as `http://user:password@host`, as written and
+    decoded."""
+    if "://" not in text or "@" not in text:
+        return set()
+    try:
+        password = urlsplit(text).password or ""
+    except ValueError:
+        return set()
+    return {password, unquote(password)} - {""}
+
+
+def _values(value: Any) -> Iterator[Any]:
+    """Every single value of a model, however deep."""
+    match value:
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from _values(getattr(value, name))
+        case Mapping():
+            for item in value.values():  # pyright: ignore[reportUnknownVariableType]
+                yield from _values(item)
+        case tuple() | list():
+            for item in value:  # pyright: ignore[reportUnknownVariableType]
+                yield from _values(item)
+        case _:
+            yield value

@@ -1,0 +1,232 @@
+"""Reading YAML so that nothing is guessed: texts as written, each with its place in the file.
+
+YAML 1.2 by ruamel's `compose`, in one walk that gives values, positions, duplicate and empty keys.
+Numbers, dates and words such as `no` stay the text that was written; the models convert it.
+Anchors, tags, directives and second documents are refused.
+"""
+
+# ruamel's nodes and events carry no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+Value = str | list["Value"] | dict[str, "Value"]
+Path = tuple[str | int, ...]
+
+MOST_BYTES = 256 * 1024  # ruamel reads about 200 kB a second
+MOST_LEVELS = 16  # the configuration has five
+_MOST_OF_A_KEY = 60  # characters of a key that are shown
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})  # YAML 1.2 core schema
+_SYNTAX = "syntax"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """Something wrong at `line` and `column`, counted from 1; 0 where no place in a file is meant.
+
+    `message` says what is wrong and what is allowed, and never repeats a value.
+    """
+
+    line: int
+    column: int
+    key: str
+    message: str
+
+
+class Unparsable(Exception):
+    """The text is no YAML that is taken here; `fault` says where and why."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed file: `values`, the (line, column) of each key or list item by its path, and the
+    faults that were met on the way."""
+
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    positions: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
+    faults: list[Fault] = field(default_factory=list[Fault])
+
+    def fault(self, path: Path, message: str) -> Fault:
+        """A fault of the key at `path`, placed at the nearest parent that is in the file."""
+        place = path
+        while place and place not in self.positions:
+            place = place[:-1]
+        line, column = self.positions.get(place, (1, 1))
+        return Fault(line, column, dotted(path), message)
+
+
+def dotted(path: Path) -> str:
+    """`channels.telegram.owners[0]`; what cannot be printed is replaced."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}"
+    return text.removeprefix(".")
+
+
+def shown(key: str) -> str:
+    """A key as a message shows it: printable, on one line, of bounded length."""
+    text = "".join(char if char.isprintable() else "?" for char in key[: _MOST_OF_A_KEY + 1])
+    return text if len(text) <= _MOST_OF_A_KEY else f"{text[:_MOST_OF_A_KEY]}…"
+
+
+def parse(raw: bytes) -> Document:
+    """The document in `raw`. Raises `Unparsable`."""
+    if len(raw) > MOST_BYTES:
+        raise Unparsable(Fault(1, 1, _SYNTAX, f"the file is larger than {MOST_BYTES} bytes"))
+    text = _decode(raw.removeprefix(b"\xef\xbb\xbf"))
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _PlainComposer
+    try:
+        root: Any = yaml.compose(text)
+    except MarkedYAMLError as error:
+        raise Unparsable(_syntax_fault(error)) from None
+    except ReaderError as error:
+        raise Unparsable(
+            _at_offset(text, int(error.position), "an unprintable character")
+        ) from None
+    except YAMLError:
+        raise Unparsable(Fault(1, 1, _SYNTAX, "this is no YAML")) from None
+    return _document(root)
+
+
+def _document(root: Any) -> Document:
+    if root is None:
+        raise Unparsable(Fault(1, 1, _SYNTAX, "the file is empty; see config.example.yaml"))
+    if not isinstance(root, MappingNode):
+        message = "the file must consist of `key: value` lines"
+        raise Unparsable(Fault(*_place(root), _SYNTAX, message))
+    document = Document()
+    document.values = _mapping(root, (), document)
+    return document
+
+
+def _value(node: Any, path: Path, document: Document) -> Value | None:
+    """The node's value; None, with a fault, when it is empty."""
+    if isinstance(node, MappingNode):
+        return _mapping(node, path, document)
+    if isinstance(node, SequenceNode):
+        items: list[Value] = []
+        for index, child in enumerate(cast("list[Any]", node.value)):
+            document.positions[*path, index] = _place(child)
+            value = _value(child, (*path, index), document)
+            items.append("" if value is None else value)
+        return items
+    if not _is_empty(node):
+        return str(node.value)
+    message = "is empty: give a value, or leave the key out"
+    document.faults.append(document.fault(path, message))
+    return None
+
+
+def _mapping(node: Any, path: Path, document: Document) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for key_node, value_node in cast("list[tuple[Any, Any]]", node.value):
+        if not isinstance(key_node, ScalarNode) or _is_empty(key_node):
+            line, column = _place(key_node)
+            message = "a key must be a text"
+            document.faults.append(Fault(line, column, dotted(path) or _SYNTAX, message))
+            continue
+        key = str(key_node.value)
+        here = (*path, key)
+        if here in document.positions:
+            first, (line, column) = document.positions[here][0], _place(key_node)
+            message = f"is there twice; first in line {first}"
+            document.faults.append(Fault(line, column, dotted(here), message))
+            continue
+        document.positions[here] = _place(key_node)
+        value = _value(value_node, here, document)
+        if value is not None:
+            values[key] = value
+    return values
+
+
+def _is_empty(node: Any) -> bool:
+    return not node.value or (node.style is None and node.value in _NULLS)
+
+
+def _place(node: Any) -> tuple[int, int]:
+    return int(node.start_mark.line) + 1, int(node.start_mark.column) + 1
+
+
+class _PlainComposer(Composer):
+    """Refuses what a configuration never needs and what could make a small file a large one."""
+
+    _levels = 0
+
+    def compose_document(self) -> Any:
+        """The document, if no directive stands before it."""
+        start: Any = self.parser.peek_event()
+        if start.version is not None or start.tags:
+            raise Unparsable(Fault(1, 1, _SYNTAX, "a line such as %YAML is not allowed: delete it"))
+        return super().compose_document()
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """The node, if it is a plain one."""
+        event: Any = self.parser.peek_event()
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            raise _refused(
+                event, "anchors (&) and aliases (*) are not allowed here: quote the text"
+            )
+        if event.ctag is not None:
+            raise _refused(event, "tags (!) are not allowed here: quote the text")
+        if self._levels >= MOST_LEVELS:
+            raise _refused(event, f"nested more than {MOST_LEVELS} levels deep")
+        self._levels += 1
+        node: Any = super().compose_node(parent, index)
+        self._levels -= 1
+        return node
+
+
+def _refused(event: Any, message: str) -> Unparsable:
+    return Unparsable(Fault(*_place(event), _SYNTAX, message))
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        message = "a byte that is no UTF-8: save the file as UTF-8"
+        raise Unparsable(_at_offset(before, len(before), message)) from None
+
+
+def _at_offset(text: str, offset: int, message: str) -> Fault:
+    before = text[:offset]
+    column = offset - (before.rfind("\n") + 1) + 1
+    return Fault(before.count("\n") + 1, column, _SYNTAX, message)
+
+
+# What ruamel says, and what helps. Its other messages quote single characters only.
+_HINTS: Mapping[str, str] = {
+    "found character '\\t'": "a tab is not allowed here: use spaces",
+    "mapping values are not allowed here": "a second `: ` in one line: quote the value",
+    "expected a single document": "a second document: delete the line ---",
+    "found unexpected end of stream": "a quotation mark that is never closed",
+    "tag handle": "tags (!) are not allowed here: quote the text",
+}
+
+
+def _syntax_fault(error: MarkedYAMLError) -> Fault:
+    said = f"{error.problem or ''} {error.context or ''}"
+    mark: Any = error.problem_mark or error.context_mark
+    line, column = (int(mark.line) + 1, int(mark.column) + 1) if mark else (1, 1)
+    for words, hint in _HINTS.items():
+        if words in said:
+            return Fault(line, column, _SYNTAX, hint)
+    return Fault(line, column, _SYNTAX, " ".join(str(error.problem or error.context).split()))
