@@ -13,24 +13,28 @@ from agent.provider import Deadlines, ModelTraits, Usage
 class ProviderSettings(BaseModel):
     """One endpoint."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Literal["anthropic", "openai"] = Field(
         description="API it speaks: anthropic (Messages) or openai (Chat Completions, compatible)"
     )
     api_key: SecretStr | None = Field(
-        None, description="key; may be left out where base_url needs none"
+        default=None, description="key; may be left out where base_url needs none"
     )
     base_url: str | None = Field(
-        None, description="address of the API; default: the provider's own", pattern="^https?://"
+        default=None,
+        description="address of the API; default: the provider's own",
+        pattern="^https?://",
     )
-    organization: str | None = Field(None, description="OpenAI organisation; default: none")
-    proxy: SecretStr | None = Field(None, description="HTTP proxy for this provider; default: none")
+    organization: str | None = Field(default=None, description="OpenAI organisation; default: none")
+    proxy: SecretStr | None = Field(
+        default=None, description="HTTP proxy for this provider; default: none"
+    )
     first_chunk_s: float = Field(
-        120, gt=0, description="seconds until the first piece of an answer"
+        default=120, gt=0, description="seconds until the first piece of an answer"
     )
-    between_chunks_s: float = Field(60, gt=0, description="seconds between two pieces")
-    total_s: float = Field(900, gt=0, description="seconds for one whole model call")
+    between_chunks_s: float = Field(default=60, gt=0, description="seconds between two pieces")
+    total_s: float = Field(default=900, gt=0, description="seconds for one whole model call")
 
     @property
     def deadlines(self) -> Deadlines:
@@ -41,12 +45,12 @@ class ProviderSettings(BaseModel):
 class PriceSettings(BaseModel):
     """What a model costs, in USD for a million tokens, and when that was true."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     input: float = Field(ge=0, description="USD per million input tokens")
     output: float = Field(ge=0, description="USD per million output tokens")
-    cache_read: float | None = Field(None, ge=0, description="default: as input")
-    cache_write: float | None = Field(None, ge=0, description="default: as input")
+    cache_read: float | None = Field(default=None, ge=0, description="default: as input")
+    cache_write: float | None = Field(default=None, ge=0, description="default: as input")
     as_of: date = Field(description="date of these prices, YYYY-MM-DD")
 
     def cost_microusd(self, usage: Usage) -> int:
@@ -64,19 +68,21 @@ class PriceSettings(BaseModel):
 class ModelSettings(BaseModel):
     """One model at one provider."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     provider: str = Field(description="a key of providers")
     id: str = Field(description="what the provider calls the model")
     context_tokens: int = Field(
-        32_000, ge=1_000, description="the model's window, in tokens; default: a cautious 32000"
+        default=32_000,
+        ge=1_000,
+        description="the model's window, in tokens; default: a cautious 32000",
     )
-    max_output_tokens: int = Field(4_096, ge=16, description="cap of one answer, in tokens")
-    tools: bool = Field(True, description="whether tools are offered to it")
-    images: bool = Field(True, description="whether it can see images")
-    system_prompt: bool = Field(True, description="whether it takes a system prompt")
+    max_output_tokens: int = Field(default=4_096, ge=16, description="cap of one answer, in tokens")
+    tools: bool = Field(default=True, description="whether tools are offered to it")
+    images: bool = Field(default=True, description="whether it can see images")
+    system_prompt: bool = Field(default=True, description="whether it takes a system prompt")
     price: PriceSettings | None = Field(
-        None, description="prices; without them its cost is not counted"
+        default=None, description="prices; without them its cost is not counted"
     )
 
     @property
