@@ -165,8 +165,13 @@ def check_seal(where: str, block: Json, seal: Seal | None, *, is_latest: bool) -
 
 
 def fits(seal: Seal, body: Json, before: list[Json], last: str | None) -> bool:
-    """Whether nothing before the block changed since it was issued."""
+    """Whether nothing before the block changed since it was issued.
+
+    Between the prefix and the block there may be other blocks of the same answer.
+    """
     if len(before) < seal.length or digest(body, before, seal.length) != seal.prefix:
+        return False
+    if any(block["role"] != "assistant" for block in before[seal.length :]):
         return False
     return last is None or last == seal.previous
 
