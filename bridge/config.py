@@ -125,13 +125,13 @@ def _resolve(document: Document, references: References, on: Callable[[KeyPath],
                 return {key: item for key, item in pairs if item is not None}
             case list():
                 items = [resolved(item, (*path, index)) for index, item in enumerate(value)]
-                return [item for item in items if item is not None]
+                return ["" if item is None else item for item in items]
             case _:
                 try:
                     return references.resolve(value)
                 except Unresolved as error:
                     if on(path):
-                        document.faults.append(document.fault(path, str(error)))
+                        document.leave_out(path, str(error))
                     return None
 
     document.values = cast("dict[str, Value]", resolved(document.values, ()))

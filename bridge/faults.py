@@ -65,14 +65,12 @@ class ConfigError(Exception):
 
 def validation_faults(error: ValidationError, document: Document) -> list[Fault]:
     """The findings of pydantic, except those that follow from a fault that is known already."""
-    known = {fault.key for fault in document.faults}
-    faults: list[Fault] = []
-    for details in error.errors(include_url=False, include_input=False):
-        path: Path = tuple(part for part in details["loc"] if part != "[key]")
-        fault = document.fault(path, message_of(details, path))
-        if fault.key not in known and not (_of_a_section(details) and _within(fault.key, known)):
-            faults.append(fault)
-    return faults
+    return [
+        document.fault(path, message_of(details, path))
+        for details in error.errors(include_url=False, include_input=False)
+        for path in [tuple(part for part in details["loc"] if part != "[key]")]
+        if not _follows(details, path, document)
+    ]
 
 
 def message_of(details: ErrorDetails, path: Path) -> str:
@@ -105,10 +103,10 @@ def _unknown(path: Path) -> str:
     return f"unknown key{suggestion(str(path[-1]), known)} (allowed: {', '.join(known)})"
 
 
-def _of_a_section(details: ErrorDetails) -> bool:
-    """Whether a check over several keys found it; a faulty one among them was left out."""
-    return details["type"] == "value_error"
-
-
-def _within(section: str, keys: Iterable[str]) -> bool:
-    return any(key.startswith(f"{section}.") for key in keys)
+def _follows(details: ErrorDetails, path: Path, document: Document) -> bool:
+    """Whether the finding only follows from a value that was left out: at the key itself, or in a
+    check over all keys of its section."""
+    if path in document.left_out:
+        return True
+    whole_section = details["type"] == "value_error"
+    return whole_section and any(left[: len(path)] == path for left in document.left_out)

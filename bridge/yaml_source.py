@@ -55,12 +55,18 @@ class Unparsable(Exception):
 
 @dataclass(slots=True)
 class Document:
-    """A parsed file: `values`, the (line, column) of each key or list item by its path, and the
-    faults that were met on the way."""
+    """A parsed file: `values`, the (line, column) of each key or list item by its path, the faults
+    that were met on the way, and the keys whose values were left out for one."""
 
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     positions: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
     faults: list[Fault] = field(default_factory=list[Fault])
+    left_out: set[Path] = field(default_factory=set[Path])
+
+    def leave_out(self, path: Path, message: str) -> None:
+        """Note a fault of the key at `path`, whose value the caller leaves out."""
+        self.faults.append(self.fault(path, message))
+        self.left_out.add(path)
 
     def fault(self, path: Path, message: str) -> Fault:
         """A fault of the key at `path`, placed at the nearest parent that is in the file."""
@@ -129,8 +135,7 @@ def _value(node: Any, path: Path, document: Document) -> Value | None:
         return items
     if not _is_empty(node):
         return str(node.value)
-    message = "is empty: give a value, or leave the key out"
-    document.faults.append(document.fault(path, message))
+    document.leave_out(path, "is empty: give a value, or leave the key out")
     return None
 
 
