@@ -1,0 +1,250 @@
+"""The composition root: builds every part once, runs them in one task group, and ends them in order.
+
+Stop listening -> start no run -> let runs finish, then interrupt them -> deliver -> close. Messages
+that were not answered stay in the inbox and are taken up at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.provider import Provider
+from agent.providers import build_provider
+from bridge.access import Access
+from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.config import Config
+from bridge.errors import ErrorReporter
+from bridge.gate import MonthlyGate
+from bridge.log import Redactor, setup
+from bridge.models import ChatModel
+from bridge.owners import offer_ownership
+from bridge.registry import access_rules, build_channels
+from bridge.texts import Texts
+from bridge.turn import TurnServices
+from channels.base import Channel
+from channels.console import ConsoleChannel
+from channels.errors import ChannelFailed
+from channels.supervise import supervise
+from memory.conversations import Conversations
+from memory.daily import DailyFiles
+from memory.database import Database
+from memory.errorlog import ErrorLog
+from memory.errors import StoreError
+from memory.inbox import Inbox
+from memory.people import People
+from memory.usage import UsageStore
+
+log = logging.getLogger(__name__)
+
+DATABASE = "galata.db"
+PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
+
+
+async def run_app(config: Config, *, data: Path, console: bool) -> int:
+    """Run until a signal, or until the terminal's input ends and nothing else is switched on.
+
+    Returns the exit code: 0, or 1 when nothing could be started or every channel gave up.
+    """
+    redactor = Redactor(config.secrets())
+    setup(config.log.level, as_json=config.log.json_lines, redactor=redactor)
+    stopping = Stopping()
+    try:
+        with stopping.on_signals():
+            return await serve(config, data, redactor, stopping, console=console)
+    except StoreError as error:
+        print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
+        return 1
+
+
+async def serve(
+    config: Config, data: Path, redactor: Redactor, stopping: Stopping, *, console: bool
+) -> int:
+    """Everything between the first and the last line of a run; ends when `stopping` asks for it.
+
+    Returns the exit code. Raises `StoreError` when the database cannot be opened.
+    """
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+        database = await Database.open(data / DATABASE)
+        stack.push_async_callback(database.close)
+        model = await stack.enter_async_context(chat_model(config, redactor))
+        services = turn_services(config, database, data, redactor)
+        access = Access(access_rules(config), services.people)
+        await access.load()
+        channels = build_channels(config, services.texts)
+        for channel in channels.values():
+            stack.push_async_callback(channel.aclose)
+        async with asyncio.TaskGroup() as group:
+            bridge = AgentBridge(_settings(config), services, access, model, channels, group)
+            if console:
+                terminal = ConsoleChannel(bridge.idle, language=os.environ.get("LANG"))
+                channels["console"] = stopping.terminal = terminal
+            await bridge.resume()
+            helpers = [
+                group.create_task(_warm(model.provider), name="warm"),
+                group.create_task(
+                    offer_ownership(access, services.people, channels), name="owners"
+                ),
+            ]
+            failed = await _listen_until_over(bridge, channels, stopping, group)
+            for task in helpers:
+                task.cancel()
+            await stopping.hurried(bridge.close(PATIENCE_S))
+            await bridge.close(0)
+    return 1 if failed else 0
+
+
+def _settings(config: Config) -> BridgeSettings:
+    return BridgeSettings(
+        scope=config.conversation,
+        timezone=config.zone,
+        language=None if config.language == "auto" else config.language,
+        queue_length=config.limits.queue_length,
+    )
+
+
+async def _listen_until_over(
+    bridge: AgentBridge,
+    channels: Mapping[str, Channel],
+    stopping: Stopping,
+    group: asyncio.TaskGroup,
+) -> bool:
+    """Listen on all channels until a signal, or until none listens any more; whether all gave up."""
+    listeners = [
+        group.create_task(_listen(channel, bridge), name=f"channel {name}")
+        for name, channel in channels.items()
+    ]
+    log.info("ready: %s", ", ".join(channels))
+    signalled = asyncio.ensure_future(stopping.asked.wait())
+    try:
+        pending: set[asyncio.Task[bool]] = set(listeners)
+        while pending and not stopping.asked.is_set():
+            await asyncio.wait({*pending, signalled}, return_when=asyncio.FIRST_COMPLETED)
+            pending = {task for task in pending if not task.done()}
+        return not pending and not any(task.result() for task in listeners)
+    finally:
+        signalled.cancel()
+        for task in listeners:
+            task.cancel()
+        await asyncio.gather(*listeners, return_exceptions=True)
+
+
+@asynccontextmanager
+async def chat_model(config: Config, redactor: Redactor) -> AsyncGenerator[ChatModel]:
+    """The configured model; without any provider the embedded one, started here."""
+    async with AsyncExitStack() as stack:
+        if config.local_model:
+            from bridge.local_model import local_chat_model
+
+            yield await stack.enter_async_context(local_chat_model(config.instructions, redactor))
+            return
+        entry = config.models[config.model]
+        provider = build_provider(entry.provider, config.providers[entry.provider])
+        stack.push_async_callback(provider.aclose)
+        yield ChatModel(
+            name=config.model,
+            id=entry.id,
+            provider=provider,
+            max_output_tokens=entry.max_output_tokens,
+            traits=entry.traits,
+            instructions=config.instructions,
+            price=entry.price.cost_microusd if entry.price else None,
+        )
+
+
+def turn_services(
+    config: Config, database: Database, data: Path, redactor: Redactor
+) -> TurnServices:
+    """The stores and helpers that every turn uses."""
+    usage = UsageStore(database)
+    return TurnServices(
+        conversations=Conversations(database),
+        inbox=Inbox(database),
+        usage=usage,
+        people=People(database),
+        daily=DailyFiles(data / "memory"),
+        errors=ErrorReporter(ErrorLog(database), redactor),
+        texts=Texts.load(),
+        gate=MonthlyGate(
+            usage,
+            max_steps=config.limits.steps_per_run,
+            limit_usd=config.limits.cost_per_month_usd,
+            zone=config.zone,
+        ),
+        max_turns=config.context.max_turns,
+    )
+
+
+async def _listen(channel: Channel, bridge: AgentBridge) -> bool:
+    """Whether the channel ended by itself (the terminal); false when it gave up."""
+    try:
+        await supervise(channel, bridge.receive)
+    except ChannelFailed as error:
+        print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
+        log.error("channel %s stopped: %s", channel.name, error)
+        return False
+    return True
+
+
+async def _warm(provider: Provider) -> None:
+    """Import the SDK beside everything else; a failure shows again at the first answer."""
+    try:
+        await provider.warm()
+    except Exception:
+        log.exception("the provider could not be warmed up")
+
+
+class Stopping:
+    """Signals: the first asks to stop (in the terminal Ctrl-C first stops the answer), the second
+    hurries."""
+
+    def __init__(self) -> None:
+        self.terminal: ConsoleChannel | None = None
+        self.asked = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._interrupting: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Generator[None]:
+        """Handle SIGINT and SIGTERM while inside."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+            loop.remove_signal_handler(signal.SIGINT)
+
+    async def hurried(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await `work`, but no longer than until the second signal."""
+        task = asyncio.ensure_future(work)
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait({task, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        task.cancel()
+        await asyncio.gather(task, hurry, return_exceptions=True)
+
+    def _stop(self) -> None:
+        if self.asked.is_set():
+            self._hurry.set()
+        self.asked.set()
+
+    def _interrupt(self) -> None:
+        if self.terminal is None or self.asked.is_set():
+            self._stop()
+        elif self._interrupting is None or self._interrupting.done():
+            self._interrupting = asyncio.ensure_future(self._interrupt_answer(self.terminal))
+
+    async def _interrupt_answer(self, terminal: ConsoleChannel) -> None:
+        if not await terminal.interrupt():
+            self._stop()

@@ -1,0 +1,47 @@
+"""The chat platforms: one line each. Their libraries are imported only where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridge.access import ChannelAccess
+from bridge.commands import MENU
+from bridge.config import Config
+from bridge.texts import FALLBACK, Texts
+from channels.base import Channel
+
+
+def build_channels(config: Config, texts: Texts) -> dict[str, Channel]:
+    """The channels that the configuration switches on, by name."""
+    channels: dict[str, Channel] = {}
+    if config.channels.telegram is not None:
+        from channels.telegram.channel import TelegramChannel
+
+        channels["telegram"] = TelegramChannel(config.channels.telegram, menu=_menus(texts))
+    if config.channels.slack is not None:
+        from channels.slack.channel import SlackChannel
+
+        channels["slack"] = SlackChannel(config.channels.slack)
+    return channels
+
+
+def access_rules(config: Config) -> dict[str, ChannelAccess]:
+    """Who may talk, by channel. Whoever sits at the terminal runs the bot and is its owner."""
+    rules = {"console": ChannelAccess(open=True)}
+    for name, settings in (
+        ("telegram", config.channels.telegram),
+        ("slack", config.channels.slack),
+    ):
+        if settings is not None:
+            rules[name] = ChannelAccess(frozenset(settings.owners), frozenset(settings.allowed))
+    return rules
+
+
+def _menus(texts: Texts) -> Mapping[str | None, list[tuple[str, str]]]:
+    """The command menu in each language; English for all others."""
+    return {
+        None if language == FALLBACK else language: [
+            (name, texts.say(language, f"menu_{name}")) for name in MENU
+        ]
+        for language in texts.catalogue
+    }
