@@ -46,6 +46,8 @@ def escaped(text: str) -> str:
 
 def _shown(match: re.Match[str], names: Mapping[str, str]) -> str:
     sign, target, label = match.groups()
+    if not sign and ":" not in target:  # no address: just brackets
+        return match.group()
     show = _SHOWN.get(sign, _link)
     return show(target, label or "", names)
 
