@@ -374,8 +374,12 @@ async def test_a_message_that_never_left_is_sent_once_when_telegram_is_back(
 
 
 async def test_finishing_again_after_an_outage_goes_on_with_what_is_missing(
-    server: TelegramServer, channel: TelegramChannel, chat: Chat
+    server: TelegramServer,
+    channel: TelegramChannel,
+    chat: Chat,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,))
     reply = open_reply(channel, chat)
     answer = OutboundReply("x" * 4096 + "y" * 4096 + "z")
     finishing = asyncio.create_task(reply.finish(answer))
