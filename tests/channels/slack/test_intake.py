@@ -1,0 +1,232 @@
+"""The way in through Bolt: stored first, acknowledged then."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from channels.slack.channel import SlackChannel
+from channels.slack.intake import Intake
+from tests.channels.slack.conftest import Inbox
+from tests.servers.slack import SlackServer
+
+Listening = asyncio.Task[None]
+
+
+async def test_nothing_is_acknowledged_before_it_is_stored(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    inbox.open.clear()
+    sent = server.dm(server.user("Ana")).send("hi")
+    await server.wait_for(lambda: inbox.attempts == 1)
+    assert not sent.events[0].acknowledged
+    inbox.open.set()
+    await server.wait_for(lambda: sent.events[0].acknowledged)
+    assert [m.text for m in inbox.messages] == ["hi"]
+
+
+async def test_what_could_not_be_stored_comes_again(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.socket.ack_timeout_s = 0.05
+    inbox.faults = [OSError("disk full"), OSError("disk full")]
+    sent = server.dm(server.user("Ana")).send("hi")
+    await server.wait_for(lambda: sent.events[0].acknowledged)
+    assert inbox.attempts == 3
+    assert [m.text for m in inbox.messages] == ["hi"]
+
+
+async def test_a_thread_is_told_again_with_a_message_that_could_not_be_stored(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.socket.ack_timeout_s = 0.05
+    server.subscriptions.discard("app_mention")
+    general = server.channel("general", members=[server.user("Ana")])
+    root = general.send("the deploy is at noon")
+    inbox.faults = [OSError("disk full")]
+    general.send("<@BOT> yes?", thread=root)
+    (message,) = await inbox.wait_for(1)
+    assert message.quote == "Ana: the deploy is at noon"
+
+
+async def test_the_same_event_four_times_has_one_key(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    sent = server.dm(server.user("Ana")).send("hi")
+    delivery = sent.events[0]
+    await server.wait_for(lambda: delivery.acknowledged)
+    for attempt in (1, 0, 1):
+        server.repeat(delivery, attempt=attempt)
+    await server.wait_for(lambda: delivery.acks == 4)
+    assert len(inbox.messages) == 4
+    assert len(inbox.stored) == 1
+
+
+async def test_a_mention_in_a_thread_is_one_message_of_one_conversation(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    general = server.channel("general", members=[server.user("Ana")])
+    root = general.send("a question")
+    sent = general.send("<@BOT> yes?", thread=root)
+    await inbox.wait_for(2)
+    assert len({(m.address, m.event) for m in inbox.messages}) == 1
+    await server.wait_for(lambda: all(one.acknowledged for one in sent.events))
+
+
+@pytest.mark.parametrize("kind", ["reaction_added", "team_join", "message", "app_mention"])
+async def test_every_event_is_acknowledged_also_one_that_cannot_be_read(
+    server: SlackServer, listening: Listening, inbox: Inbox, kind: str
+) -> None:
+    poison = server.deliver(server.event({"type": kind, "user": "U1", "text": ["?"], "ts": 5}))
+    await server.wait_for(lambda: poison.acknowledged)
+    server.dm(server.user("Ana")).send("next")
+    assert [m.text for m in await inbox.wait_for(1)] == ["next"]
+    assert poison.sent == 1
+
+
+async def test_unmatched_interactions_are_acknowledged(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    from tests.servers.slack import Delivery
+
+    form = {"type": "view_submission", "view": {}, "user": {"id": "U1"}, "team": {"id": "T1"}}
+    delivery = server.deliver(Delivery("interactive", form, accepts_response=True))
+    await server.wait_for(lambda: delivery.acknowledged)
+    assert delivery.response is None
+    assert inbox.messages == []
+
+
+async def test_a_failing_auth_test_loses_no_message(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.fail_next("auth.test", error="internal_error", count=99)
+    before = len(server.calls_to("auth.test"))
+    server.dm(server.user("Ana")).send("hi")
+    assert [m.text for m in await inbox.wait_for(1)] == ["hi"]
+    assert len(server.calls_to("auth.test")) == before
+
+
+async def test_a_message_is_stored_in_time_when_names_do_not_come(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    ana = server.user("Ana")
+    server.fail_next("users.info", stall=True)
+    first = server.dm(ana).send("one")
+    await server.wait_for(lambda: first.events[0].acknowledged, timeout=3)
+    server.dm(ana).send("two")
+    one, two = await inbox.wait_for(2)
+    assert (one.sender.name, two.sender.name) == (ana.id, ana.id)
+    assert len(server.calls_to("users.info")) == 1
+
+
+async def test_names_and_languages_are_asked_for_once(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana", locale="zh-CN"))
+    dm.send("one")
+    dm.send("two")
+    messages = await inbox.wait_for(2)
+    assert {(m.sender.name, m.sender.language) for m in messages} == {("Ana", "zh-CN")}
+    assert len(server.calls_to("users.info")) == 1
+
+
+async def test_messages_of_a_conversation_are_stored_in_their_order(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    ana, bo = server.user("Ana"), server.user("Bo")
+    server.subscriptions.discard("app_mention")
+    general = server.channel("general", members=[ana, bo])
+    general.send("<@BOT> hello", bo)  # Bo's name is known from here on
+    await inbox.wait_for(1)
+    stall = server.fail_next("users.info", stall=True)
+    general.send("<@BOT> first", ana)
+    general.send("<@BOT> second", bo)
+    await server.wait_for_call("users.info", 2)
+    stall.release()
+    messages = await inbox.wait_for(3)
+    assert [m.text for m in messages] == ["hello", "first", "second"]
+
+
+async def test_a_conversation_does_not_wait_for_another(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    ana, bo = server.user("Ana"), server.user("Bo")
+    stall = server.fail_next("users.info", stall=True)
+    server.dm(ana).send("slow")
+    await server.wait_for_call("users.info")
+    server.dm(bo).send("quick")
+    assert [m.text for m in await inbox.wait_for(1)] == ["quick"]
+    stall.release()
+    await inbox.wait_for(2)
+
+
+async def test_a_thread_is_read_once_when_the_bot_is_called_into_it(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    ana, bo = server.user("Ana"), server.user("Bo")
+    server.subscriptions.discard("app_mention")
+    general = server.channel("general", members=[ana, bo])
+    root = general.send("shall we ship, <@BOT>s aside?", bo, deliver=False)
+    general.send("Yes & no", ana, thread=root)
+    general.send("<@BOT> your view?", ana, thread=root)
+    general.send("<@BOT> and why?", ana, thread=root)
+    first, second = await inbox.wait_for(2)
+    assert first.quote == "Bo: shall we ship, @yous aside?\nAna: Yes & no"
+    assert second.quote is None
+
+
+async def test_a_thread_in_which_the_bot_answered_is_known(
+    server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
+) -> None:
+    server.subscriptions.discard("app_mention")
+    general = server.channel("general", members=[server.user("Ana")])
+    root = general.send("before", deliver=False)
+    general.send("my answer", server.bot, thread=root, deliver=False)
+    general.send("<@BOT> and now?", thread=root)
+    (message,) = await inbox.wait_for(1)
+    assert message.quote is None
+
+
+async def test_a_reply_below_the_bots_own_message_brings_that_message(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    said = dm.send("Shall I remind you?", server.bot, deliver=False)
+    dm.send("Yes", thread=said)
+    (message,) = await inbox.wait_for(1)
+    assert message.quote == "you: Shall I remind you?"
+
+
+async def test_a_thread_that_cannot_be_read_does_not_stop_the_message(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    root = dm.send("first", deliver=False)
+    server.fail_next("conversations.replies", error="missing_scope")
+    dm.send("second", thread=root)
+    (message,) = await inbox.wait_for(1)
+    assert (message.text, message.quote) == ("second", None)
+
+
+async def test_nothing_is_stored_after_listening_has_ended(
+    server: SlackServer, channel: SlackChannel, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Intake] = []
+    start = Intake.__init__
+
+    def keep(self: Intake, *args: object, **kwargs: object) -> None:
+        made.append(self)
+        start(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Intake, "__init__", keep)
+    task = asyncio.create_task(channel.listen(inbox.receive))
+    await server.wait_for_connection()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    from slack_bolt.request.async_request import AsyncBoltRequest
+
+    payload = server.dm(server.user("Ana")).send("late", deliver=False).events[0].payload
+    answer = await made[0].take(AsyncBoltRequest(body=payload, mode="socket_mode"))
+    assert answer.status != 200
+    assert inbox.messages == []
