@@ -1,242 +1,230 @@
 """The one classifier of provider refusals for the whole project.
 
-Typed status and code first, words second: many providers say one thing by status and another in words,
-and some words (`token limit`, `reduce`, `billing`) stand in refusals of several kinds. The order of
-the rules is the order of certainty.
+Typed status and code come first, words second: some words (`token limit`, `reduce`, `billing`)
+stand in refusals of several kinds, and some providers give a code that means something else. The
+tables are in `agent.providers.wordings`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from agent.errors import Refusal, RefusalKind
+from agent.providers import wordings
 
 K = RefusalKind
 MOST_DETAIL = 500  # characters of a refusal that are logged
+MOST_READ = 20_000  # characters of a body that are read; no refusal is longer
 
+_HTML = re.compile(r"\s*<(?:!doctype|html|head|body)", re.IGNORECASE)
+# Ids of accounts and projects, keys (masked ones too), bearer tokens, addresses, and every long
+# word that has digits and letters. A request's id stays: support asks for it.
 _SECRETS = re.compile(
-    r"\b(?:sk|ak|org|key|proj|req|user|team|acct)[-_][A-Za-z0-9_-]{4,}|https?://\S+|<[^>]{1,80}>"
-)
-_HTML = re.compile(r"<!doctype html|<html", re.IGNORECASE)
-
-# Words that mean one thing whatever the status: (pattern, kind). First match wins.
-_RULES: tuple[tuple[str, RefusalKind], ...] = (
-    (r"too large for model.*\botpm\b|output tokens per minute", K.REQUEST_TOO_LARGE),
-    (r"request too large for", K.REQUEST_TOO_LARGE),
-    (r"media exceeds size|image exceeds|image dimensions exceed|could not process image", K.MEDIA),
-    (r"overdue|arrearage|good standing|free tier .* exhausted|credit balance", K.QUOTA),
-    (r"account balance|is suspended|exceeded_current_quota_error|insufficient balance", K.QUOTA),
-    (r"throttl|rate limit|requests? rate|too many requests|request limit", K.RATE_LIMIT),
-    (r"tokens? per (?:min|day)|\btpm\b|\brpm\b|quota exceeded for metric", K.RATE_LIMIT),
-    (r"resource_exhausted|please try again in [\d.]+ ?m?s|for this period", K.RATE_LIMIT),
-    (r"content management policy|content_filter|content exists risk", K.CONTENT_FILTER),
-    (r"data_inspection_failed|inappropriate content|\b1301\b", K.CONTENT_FILTER),
-    (
-        r"range of max_tokens|invalid max_tokens|max_(?:completion_)?tokens is too large",
-        K.OUTPUT_CAP,
-    ),
-    (r"available_tokens", K.OUTPUT_CAP),
-    (r"tool_use|tool_result|tool_calls?|function call turn|reasoning_content", K.FORMAT),
-    (r"prefill|must be non-empty|non-whitespace|at least one message|tool names", K.FORMAT),
-    (r"invalid `?signature`?|should match pattern|\b1214\b|text is not set", K.FORMAT),
-    (r"expected string, got list|must be a string|must be string", K.FORMAT),
-)
-
-_OVERFLOW = re.compile(
-    r"context[ _]?(?:length|window|size|limit)|prompt is too long|prompt too long|input is too long"
-    r"|input too long|too many tokens|maximum prompt length|max_prompt_tokens|tokens in request"
-    r"|longer than the model|input length|input token count|prompt tokens|exceeds? max(?:imum)? length"
-    r"|exceeded model token limit|token limit exceeded|prompt token count|less than \d+ tokens"
-    r"|prompt exceeds|maximum size|prompt contains \d+ tokens|model_context_window_exceeded|超长"
-    r"|最大token限制|最大上下文长度|输入长度超过|\b1261\b|\b1210\b|\b336103\b|prompt is too long after",
+    r"\b(?:sk|ak|pk|rk|org|proj|acct)[-_][\w*.-]{3,}"
+    r"|\b(?:key|user|team|account|project|workspace)[-_](?=[\w-]*\d)[\w-]{3,}"
+    r"|\S*\*{3,}\S*"
+    r"|https?://\S+|\b[\w.+-]+@[\w-]+\.\w+"
+    r"|\bbearer \S+"
+    r"|(?!req_)\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{24,}\b",
     re.IGNORECASE,
 )
-
-_BY_STATUS = {401: K.AUTH, 402: K.QUOTA, 403: K.AUTH, 404: K.AUTH, 408: K.TRANSIENT, 409: K.TRANSIENT,
-              413: K.OVERFLOW, 422: K.FORMAT, 429: K.RATE_LIMIT}  # fmt: skip
-
-# Where the numbers stand: named groups limit, used, output.
-_NUMBERS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?P<used>\d+) \+ (?P<output>\d+) > (?P<limit>\d+)",
-        r"prompt is too long: (?P<used>\d+) tokens > (?P<limit>\d+)",
-        r"requested (?P<output>\d+) output tokens and your prompt contains at least (?P<used>\d+)",
-        r"maximum context length is (?P<limit>\d+).*?(?:resulted in|requested) (?P<used>\d+)",
-        r"input token count \(?(?P<used>\d+)\)? exceeds .*?\((?P<limit>\d+)\)",
-        r"token count is (?P<used>\d+) but model only supports up to (?P<limit>\d+)",
-        r"token limit: (?P<limit>\d+) \(requested: (?P<used>\d+)\)",
-        r"maximum prompt length is (?P<limit>\d+).*?contains (?P<used>\d+)",
-        r"input length \(?(?P<used>\d+)\)?.*?(?:length|tokens)? ?(?:of|\() ?(?P<limit>\d+)",
-        r"prompt tokens \((?P<used>\d+)\) exceed model maximum \((?P<limit>\d+)\)",
-        r"prompt contains (?P<used>\d+) tokens.*?with (?P<limit>\d+) maximum",
-        r"input \((?P<used>\d+) tokens\) is longer .*?\((?P<limit>\d+) tokens\)",
-        r"request \((?P<used>\d+) tokens\) exceeds .*?\((?P<limit>\d+) tokens\)",
-        r"token count of (?P<used>\d+) exceeds the limit of (?P<limit>\d+)",
-        r"cannot exceed (?P<limit>\d+) - received (?P<used>\d+)",
-        r"less than (?P<limit>\d+) tokens\. given: (?P<used>\d+)",
-        r"context length of (?P<limit>\d+)",
-        r"maximum context length is (?P<limit>\d+)",
-        r"maximum context length of (?P<limit>\d+)",
-        r"limit:? (?P<limit>\d+), requested (?P<used>\d+)",
-        r"range of max_tokens (?:is|should be) \[\d+, (?P<limit>\d+)\]",
-        r"range of input length should be \[\d+, (?P<limit>\d+)\]",
-        r"available_tokens: (?P<limit>\d+)",
-    )
-)
-_WAIT = re.compile(r"try again in (?P<seconds>[\d.]+) ?(?P<unit>ms|s)\b", re.IGNORECASE)
+_TYPED_KEYS = frozenset({"type", "code", "status", "error_code", "error_type", "reason"})
 
 
-def classify(status: int | None, body: str, retry_after_s: float | None = None) -> Refusal:
-    """What a refusal wants. `body` is the response's text (JSON, plain, HTML, or nothing);
-    `retry_after_s` is the Retry-After header in seconds."""
-    text = words_of(body)
-    kind = _kind(status, text)
-    limit, used = _numbers(text) if kind in _HAVE_NUMBERS else (None, None)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A body, read: all its words, the same in lower case, and its typed codes in lower case."""
+
+    words: str
+    lowered: str
+    codes: frozenset[str]
+
+
+def classify(status: int | None, body: object, retry_after_s: float | None = None) -> Refusal:
+    """What a refusal wants.
+
+    `body`: the response as text (JSON, plain, HTML, or nothing) or already parsed. `retry_after_s`:
+    the Retry-After header in seconds; without it, what the words say. The numbers of the refusal:
+    for an overflow the window and the input, for an output cap the largest answer that is allowed
+    and the one that was asked for, for a request that is too large the quota and the request.
+    """
+    said = _read(body)
+    if status is None:
+        status = next((s for t, s in wordings.STATUS_OF_TYPE.items() if t in said.codes), None)
+    kind = _kind(status, said)
+    limit, requested = _numbers(kind, said.lowered)
     return Refusal(
         kind=kind,
         status=status,
         limit_tokens=limit,
-        requested_tokens=used,
-        retry_after_s=retry_after_s if retry_after_s is not None else _wait(text),
-        detail=detail_of(text),
+        requested_tokens=requested,
+        retry_after_s=_wait(said.lowered) if retry_after_s is None else retry_after_s,
+        detail=detail_of(said.words),
     )
-
-
-_HAVE_NUMBERS = {K.OVERFLOW, K.OUTPUT_CAP, K.REQUEST_TOO_LARGE}
-
-
-def words_of(body: str) -> str:
-    """Everything a body says: message, type, code and param of any shape of JSON, else the text; an
-    HTML page says nothing."""
-    if _HTML.search(body[:2_000]):
-        return "an HTML page"
-    try:
-        document: object = json.loads(body)
-    except ValueError:
-        return body
-    found: list[str] = []
-    _collect(document, found)
-    return " ".join(found)
-
-
-def _collect(value: object, found: list[str]) -> None:
-    if isinstance(value, str):
-        found.append(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        found.append(str(value))
-    elif isinstance(value, Mapping):
-        for inner in cast("Mapping[str, object]", value).values():
-            _collect(inner, found)
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            _collect(inner, found)
-
-
-def _kind(status: int | None, text: str) -> RefusalKind:
-    lowered = text.lower()
-    sums = re.search(r"(\d+) \+ \d+ > (\d+)", text)
-    if sums is not None and int(sums[1]) < int(sums[2]):
-        return K.OUTPUT_CAP
-    if "your prompt contains at least" in lowered:
-        return K.OUTPUT_CAP
-    if (
-        status == 429
-        and "check your plan and billing" in lowered
-        and "insufficient_quota" in lowered
-    ):
-        return K.RATE_LIMIT if "allocationquota" in lowered else K.QUOTA
-    if status == 503 and "too many requests" in lowered:
-        return K.TRANSIENT
-    for pattern, kind in _RULES:
-        if re.search(pattern, lowered):
-            return kind
-    if status != 429 and _OVERFLOW.search(text):
-        return K.OVERFLOW
-    if status is not None and status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if status is None or status >= 500:
-        return K.TRANSIENT
-    return K.UNKNOWN
-
-
-def _numbers(text: str) -> tuple[int | None, int | None]:
-    for pattern in _NUMBERS:
-        found = pattern.search(text)
-        if found is not None:
-            groups = found.groupdict()
-            limit, used = groups.get("limit"), groups.get("used")
-            return int(limit) if limit else None, int(used) if used else None
-    return None, None
-
-
-def _wait(text: str) -> float | None:
-    found = _WAIT.search(text)
-    if found is None:
-        return None
-    seconds = float(found["seconds"])
-    return seconds / 1000 if found["unit"] == "ms" else seconds
-
-
-def detail_of(text: str) -> str:
-    """The words for the log: bounded, without ids of accounts, keys and URLs."""
-    return _SECRETS.sub("[…]", text)[:MOST_DETAIL]
 
 
 def refusal_of(error: Exception) -> Refusal:
     """A failed call's refusal, whatever the SDK or its HTTP library raised.
 
-    Both SDKs put `status_code`, `response` and `body` on their status errors; everything else that
-    they or httpx2 raise in mid-stream means that the connection or the stream broke.
+    Both SDKs put `status_code`, `response` and `body` on their errors of status; an error event in
+    a stream has a body and no status of its own (Anthropic's: the stream's 200). Everything else
+    that they or httpx2 raise means that the connection or the stream broke.
     """
-    status = getattr(error, "status_code", None)
+    status, body = getattr(error, "status_code", None), getattr(error, "body", None)
     if isinstance(status, int) and status >= 400:
         response: Any = getattr(error, "response", None)
-        headers: Mapping[str, str] = response.headers if response is not None else {}
-        return classify(status, _body(error, response), _retry_after(headers))
-    body = getattr(error, "body", None)
-    if body:  # an error event inside a stream: typed, without a status of its own
-        text = json.dumps(body) if not isinstance(body, str) else body
-        return classify(_status_of_type(text), text)
+        headers: Mapping[str, str] = {} if response is None else response.headers
+        return classify(status, str(error) if body is None else body, _retry_after(headers))
+    if body:
+        return classify(None, body)
     return Refusal(K.TRANSIENT, detail=f"{type(error).__name__}: {detail_of(str(error))}")
 
 
-def _body(error: Exception, response: Any) -> str:
-    body = getattr(error, "body", None)
-    if isinstance(body, str) and body:
-        return body
-    if body is not None:
-        return json.dumps(body)
-    text: Callable[[], str] | str = getattr(response, "text", "")
-    return text if isinstance(text, str) else str(error)
+def detail_of(text: str) -> str:
+    """The words for the log: one bounded line, without ids of accounts, keys and addresses."""
+    return _SECRETS.sub("[…]", " ".join(text[: 4 * MOST_DETAIL].split()))[:MOST_DETAIL]
+
+
+def _read(body: object) -> _Said:
+    """An HTML page says nothing; an error may be an object, flat or nested, or a bare string."""
+    if isinstance(body, bytes):
+        body = body.decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = body[:MOST_READ]
+        if _HTML.match(body):
+            return _Said("an HTML page", "", frozenset())
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return _Said(str(body), str(body).lower(), frozenset())
+    found = list(_leaves("", body))
+    words = " ".join(text for _, text in found)
+    codes = frozenset(text.lower() for key, text in found if key in _TYPED_KEYS)
+    return _Said(words, words.lower(), codes)
+
+
+def _leaves(key: str, value: object) -> Iterator[tuple[str, str]]:
+    """Each string and number in a JSON value, with the key that it stands under."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, str(value)
+    elif isinstance(value, Mapping):
+        for name, inner in cast("Mapping[object, object]", value).items():
+            yield from _leaves(str(name).lower(), inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _leaves(key, inner)
+
+
+def _kind(status: int | None, said: _Said) -> RefusalKind:
+    text = said.lowered
+    if wordings.REQUEST_TOO_LARGE.search(text):
+        return K.REQUEST_TOO_LARGE
+    if _is_quota(said):
+        return K.QUOTA
+    if status == 429:
+        return K.RATE_LIMIT
+    if status in (401, 402, 403, 404):
+        return wordings.BY_STATUS[status]
+    if status is not None and status >= 500:
+        return K.OVERFLOW if _is_overflow(said) else K.TRANSIENT
+    spoken = _by_words(said)
+    if spoken is not None:
+        return spoken
+    if status is None:
+        return K.TRANSIENT
+    return wordings.BY_STATUS.get(status, K.UNKNOWN)
+
+
+def _is_quota(said: _Said) -> bool:
+    if wordings.DASHSCOPE_THROTTLING.search(said.lowered):
+        return False
+    typed = any(wordings.CODES.get(code) is K.QUOTA for code in said.codes)
+    return typed or wordings.QUOTA.search(said.lowered) is not None
+
+
+def _is_overflow(said: _Said) -> bool:
+    typed = any(wordings.CODES.get(code) is K.OVERFLOW for code in said.codes)
+    return typed or wordings.OVERFLOW.search(said.lowered) is not None
+
+
+# For 400, 413, 422 and errors without a status; the order is that of certainty.
+_WORDS = (
+    (wordings.MEDIA, K.MEDIA),
+    (wordings.RATE_LIMIT, K.RATE_LIMIT),
+    (wordings.CONTENT_FILTER, K.CONTENT_FILTER),
+    (wordings.AUTH, K.AUTH),
+    (wordings.OVERFLOW, K.OVERFLOW),
+    (wordings.FORMAT, K.FORMAT),
+)
+
+
+def _by_words(said: _Said) -> RefusalKind | None:
+    if _is_output_cap(said.lowered):
+        return K.OUTPUT_CAP
+    for code, kind in wordings.CODES.items():
+        if code in said.codes:
+            return kind
+    return next((kind for pattern, kind in _WORDS if pattern.search(said.lowered)), None)
+
+
+def _is_output_cap(text: str) -> bool:
+    """Said outright, or the input alone fits and only input and answer together do not."""
+    if wordings.OUTPUT_CAP.search(text):
+        return True
+    stated = _stated(text)
+    return "output" in stated and "used" in stated and stated["used"] < stated.get("limit", 0)
+
+
+def _stated(text: str) -> dict[str, int]:
+    """The numbers of the first pattern that matches, by their names."""
+    for pattern in wordings.NUMBERS:
+        found = pattern.search(text)
+        if found is not None:
+            return {name: int(number) for name, number in found.groupdict().items()}
+    return {}
+
+
+def _numbers(kind: RefusalKind, text: str) -> tuple[int | None, int | None]:
+    stated = _stated(text) if kind in (K.OVERFLOW, K.OUTPUT_CAP, K.REQUEST_TOO_LARGE) else {}
+    if kind is not K.OUTPUT_CAP:
+        return stated.get("limit"), stated.get("used")
+    room = stated.get("room")
+    if room is None and "limit" in stated and "used" in stated:
+        room = max(0, stated["limit"] - stated["used"])
+    return room, stated.get("output")
+
+
+def _wait(text: str) -> float | None:
+    found = wordings.WAIT.search(text)
+    if found is None:
+        return None
+    return float(found["seconds"]) / (1000 if found["unit"] == "ms" else 1)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    value = headers.get("retry-after", "")
+    """Seconds to wait: `retry-after-ms` (OpenAI, Anthropic), else seconds or a date (RFC 9110)."""
+    milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
-        return float(value)
+        if milliseconds is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        return None if value is None else max(0.0, float(value))
+    except ValueError:
+        return _until(value)
+
+
+def _until(date: str | None) -> float | None:
+    try:
+        then = parsedate_to_datetime(date or "")
     except ValueError:
         return None
-
-
-_STATUS_OF_TYPE = {
-    "overloaded_error": 529,
-    "api_error": 500,
-    "server_error": 500,
-    "rate_limit_error": 429,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "invalid_request_error": 400,
-    "request_too_large": 413,
-    "billing_error": 402,
-}
-
-
-def _status_of_type(text: str) -> int | None:
-    for name, status in _STATUS_OF_TYPE.items():
-        if name in text:
-            return status
-    return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())

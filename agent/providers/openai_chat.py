@@ -108,12 +108,15 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         while True:
             body: dict[str, Any] = render(request, f"{self.name}/{request.model}", self._unknown)
             try:
-                return await client.chat.completions.create(stream=True, **body)
+                chunks: AsyncStream[ChatCompletionChunk]
+                chunks = await client.chat.completions.create(stream=True, **body)
             except APIStatusError as error:
                 unknown = _unknown_parameter(error, body)
                 if unknown is None:
                     raise
                 self._unknown.add(unknown)
+            else:
+                return chunks
 
 
 def _unknown_parameter(error: Exception, body: dict[str, Any]) -> str | None:
