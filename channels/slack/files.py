@@ -33,8 +33,8 @@ async def fetch(api: SlackApi, attachment: Attachment) -> bytes:
     """The file. Raises `ChannelUnavailable`; `ReplyRefused` when it is too large, gone, or a scope
     is missing."""
     most = MAX_IMAGE_BYTES if attachment.kind == "image" else MAX_TEXT_BYTES
-    url = URL(attachment.ref)
-    if not _is_slack(url, api):
+    url = _address(attachment.ref)
+    if url is None or not _is_slack(url, api):
         raise ReplyRefused("it is not held by Slack")
     try:
         data, media_type = await _download(api, url, most)
@@ -53,7 +53,10 @@ async def _download(api: SlackApi, url: URL, most: int) -> tuple[bytes, str]:
         ) as answer:
             location = answer.headers.get("Location")
             if answer.status in _REDIRECTED and location is not None:
-                url = url.join(URL(location))
+                target = _address(location)
+                if target is None:
+                    break
+                url = url.join(target)
                 if url.scheme != "https" and not _is_slack(url, api):
                     break
                 continue
@@ -74,9 +77,18 @@ async def _read(answer: aiohttp.ClientResponse, most: int) -> bytes:
     return bytes(data)
 
 
+def _address(text: str) -> URL | None:
+    try:
+        return URL(text)
+    except ValueError:
+        return None
+
+
 def _is_slack(url: URL, api: SlackApi) -> bool:
     """Whether the token may go there."""
-    host = url.host or ""
+    host = url.host
+    if not host:
+        return False
     if url.scheme == "https" and (host == "slack.com" or host.endswith(".slack.com")):
         return True
     return url.origin() == URL(api.base_url).origin()
