@@ -65,6 +65,7 @@ class AgentBridge:
         self._channels = channels
         self._group = group
         self._tokens = CancelTokenRegistry()
+        self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._lanes = Lanes(group, self._next_turn)
         self._stopping = Stopping(access, self._lanes, self._tokens, services.inbox, services.texts)
         self._commands = Commands(settings.timezone, services, access, model, self._lanes)
@@ -75,7 +76,7 @@ class AgentBridge:
         """Take a message in; returns once it is stored. Raises `StoreError` when it cannot be: the
         channel then does not acknowledge it, and it comes again."""
         place = self._place(message)
-        if not message.addressed and not self._stopping.is_stop_word(message, place):
+        if not message.addressed and not self._concerns_us(message, place):
             return
         if message.joined_deaf:
             await self._refuse(message, place, self._text(message, "joined_deaf"))
@@ -101,6 +102,12 @@ class AgentBridge:
     async def idle(self) -> None:
         """Return when no lane has work."""
         await self._lanes.idle()
+
+    def _concerns_us(self, message: InboundMessage, place: SessionPlace) -> bool:
+        """Group text without a mention: a bare stop word, or the rest of a text that was cut."""
+        until = self._cut_texts.pop((place.key, message.sender.id), 0.0)
+        rest_of_a_text = asyncio.get_running_loop().time() < until
+        return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
     async def _take_act(self, message: InboundMessage, place: SessionPlace) -> None:
         """A stop acts first and is stored then; everything else is stored first."""
@@ -130,6 +137,9 @@ class AgentBridge:
             await self._refuse(message, place, problem)
             return
         busy = self._lanes.busy(place.key)
+        if message.more_expected_s and not message.address.private:
+            until = asyncio.get_running_loop().time() + message.more_expected_s
+            self._cut_texts[place.key, message.sender.id] = until
         if await self._put(message, place, "turn") is None:
             return
         self._lanes.wake(place.key)
@@ -265,7 +275,7 @@ class AgentBridge:
     async def _reply(self, message: InboundMessage, sentence: str) -> None:
         channel = self._channels[message.address.channel]
         try:
-            sink = channel.open_reply(message.address, reply_to=message.message_id)
+            sink = channel.open_reply(message.address, reply_to=message.message_id or None)
             await sink.finish(OutboundReply(sentence))
         except ChannelError as error:
             log.warning("a notice could not be delivered: %s", error)

@@ -27,7 +27,7 @@ from bridge.question import FileUnreadable, Question, user_message
 from bridge.texts import Texts
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Channel, OutboundReply, ReplySink, StopControl
-from channels.errors import ChannelError, Unreachable
+from channels.errors import ChannelError, ChannelUnavailable, Unreachable
 from memory.conversations import Conversations, StoredMessage
 from memory.daily import DailyFiles
 from memory.inbox import Inbox
@@ -35,6 +35,9 @@ from memory.people import People
 from memory.usage import UsageRow, UsageStore
 
 log = logging.getLogger(__name__)
+
+# Seconds between the tries to deliver an answer while its platform is out of reach.
+DELIVERY_WAITS_S = (1, 2, 5, 10, 30, 60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,11 +265,21 @@ class Turn:
         if self._sink is None:
             self._sink = self._open_reply()
         try:
-            await self._sink.finish(OutboundReply(text))
+            await self._finish(self._sink, OutboundReply(text))
         except Unreachable:
             log.info("run %s: the chat cannot be reached; its answer is stored", self._plan.run_id)
         except ChannelError as error:
             await self._services.errors.report(error, f"delivery of run {self._plan.run_id}")
+
+    async def _finish(self, sink: ReplySink, reply: OutboundReply) -> None:
+        """Deliver; a platform that is out of reach is tried again, and goes on with what is left."""
+        for wait_s in DELIVERY_WAITS_S:
+            try:
+                return await sink.finish(reply)
+            except ChannelUnavailable as error:
+                log.warning("run %s: %s; tried again", self._plan.run_id, error)
+                await asyncio.sleep(error.retry_after_s or wait_s)
+        return await sink.finish(reply)
 
     async def _quietly(self, step: object) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""

@@ -151,7 +151,8 @@ class ReplySink(Protocol):
 
     async def finish(self, reply: OutboundReply) -> None:
         """The whole reply, in place of the preview; the Stop control is gone. Returns when it is
-        delivered. Raises `DeliveryError`, `ChannelUnavailable`."""
+        delivered. Raises `DeliveryError`, and `ChannelUnavailable`: then the same reply may be
+        finished again on the same sink, which goes on with the part that was not sent."""
         ...
 
     async def discard(self) -> None:

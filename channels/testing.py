@@ -45,8 +45,8 @@ class FakeReply:
         """Keep it; a second time is an error."""
         if self.final is not None or self.discarded:
             raise AssertionError("a reply ends once")
-        if self.channel.refuse_with is not None:
-            raise self.channel.refuse_with
+        if self.channel.failures:
+            raise self.channel.failures.pop(0)
         self.final = reply.markdown
         self.channel.changed.set()
 
@@ -66,7 +66,7 @@ class FakeChannel:
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    refuse_with: Exception | None = None
+    failures: list[Exception] = field(default_factory=list[Exception])
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(time.time_ns()))

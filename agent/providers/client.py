@@ -5,21 +5,30 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
 from agent.deadlines import DeadlineExceeded, StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
-from agent.messages import JsonObject, Message, ToolUseBlock
+from agent.messages import (
+    Block,
+    ImageBlock,
+    JsonObject,
+    JsonValue,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from agent.provider import ModelRequest, StreamEvent
 from agent.providers.errors import refusal_of
 from agent.settings import ProviderSettings
 
-log = logging.getLogger(__name__)
 Client = TypeVar("Client")
 
 NO_IMAGES = "[An image was left out: this model cannot see images.]"
@@ -96,26 +105,96 @@ def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
     if not text.strip():
         return {}, None
     try:
-        value: object = json.loads(text)
-    except ValueError:
-        return {}, text
+        value: object = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return {}, well_formed(text)
     if not isinstance(value, dict):
-        return {}, text
-    return cast("JsonObject", value), None
+        return {}, well_formed(text)
+    return cast("JsonObject", well_formed(cast("JsonObject", value))), None
 
 
-def unique_calls(calls: Iterable[ToolUseBlock]) -> list[ToolUseBlock]:
-    """Calls of one answer with ids that are there and differ."""
-    seen: set[str] = set()
+def _no_constant(name: str) -> object:
+    """Python's JSON reads NaN and Infinity, which are none and which no provider takes."""
+    raise ValueError(f"{name} is not JSON")
+
+
+Json = TypeVar("Json", bound=JsonValue)
+
+
+def well_formed(value: Json) -> Json:
+    """A JSON value in which pairs of surrogates are joined and lone ones replaced: a model may send
+    half an emoji, which can be neither stored nor sent."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        text = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return cast("Json", text)
+    if isinstance(value, dict):
+        return cast("Json", {well_formed(key): well_formed(item) for key, item in value.items()})
+    if isinstance(value, list):
+        return cast("Json", [well_formed(item) for item in value])
+    return value
+
+
+def unique_calls(calls: Iterable[ToolUseBlock], used: Iterable[str]) -> list[ToolUseBlock]:
+    """Calls of one answer with ids that are there, and differ from each other and from `used`,
+    those of the conversation: some servers begin with `call_0` in each answer."""
+    seen = set(used)
     result: list[ToolUseBlock] = []
-    for number, call in enumerate(calls, start=1):
-        id_ = call.id or f"call_{number}"
+    for call in calls:
+        base = id_ = call.id or "call"
+        number = 1
         while id_ in seen:
-            id_ = f"{id_}_{number}"
+            number += 1
+            id_ = f"{base}_{number}"
         seen.add(id_)
-        same = id_ == call.id
-        result.append(call if same else ToolUseBlock(id_, call.name, call.arguments, call.raw))
+        result.append(call if id_ == call.id else replace(call, id=id_))
     return result
+
+
+def wire_name(name: str) -> str:
+    """A tool's name as every provider takes it; a model may call one that does not exist."""
+    return _NOT_IN_NAMES.sub("_", name)[:64] or "unnamed"
+
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def without_tools(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The conversation for a request that offers no tools: calls and results told as text.
+    Thinking, which is bound to what stood around it, is left out."""
+    return tuple(
+        Message(message.role, tuple(part for block in message.blocks for part in _told(block)))
+        for message in messages
+    )
+
+
+def _told(block: Block) -> tuple[Block, ...]:
+    match block:
+        case ToolUseBlock():
+            arguments = json.dumps(block.arguments, ensure_ascii=False)
+            return (TextBlock(f"[used the tool {block.name} with {arguments}]"),)
+        case ToolResultBlock():
+            how = "failed" if block.is_error else "answered"
+            images = (part for part in block.content if isinstance(part, ImageBlock))
+            return (TextBlock(f"[the tool {how}: {result_text(block)}]"), *images)
+        case ThinkingBlock():
+            return ()
+        case _:
+            return (block,)
+
+
+def result_text(result: ToolResultBlock) -> str:
+    """A result's text; where it is only an image, a word that points to it."""
+    texts = [part.text for part in result.content if isinstance(part, TextBlock)]
+    if texts:
+        return "\n\n".join(texts)
+    return "(see the image below)" if result.content else "(empty)"
+
+
+def call_ids(messages: Iterable[Message]) -> set[str]:
+    """The ids of all calls in a conversation."""
+    return {call.id for message in messages for call in message.tool_uses}
 
 
 class WireIds:
@@ -124,12 +203,7 @@ class WireIds:
 
     def __init__(self, messages: Iterable[Message], pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
-        self._taken = {
-            call.id
-            for message in messages
-            for call in message.tool_uses
-            if pattern.fullmatch(call.id)
-        }
+        self._taken = {id_ for id_ in call_ids(messages) if pattern.fullmatch(id_)}
 
     def __call__(self, id_: str) -> str:
         """The id on the wire."""

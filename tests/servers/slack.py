@@ -135,12 +135,12 @@ class SlackServer(World):
         """The calls of one method, oldest first."""
         return [call for call in self.calls if call.method == method]
 
-    async def wait_for_call(self, method: str, count: int = 1, timeout: float = 5.0) -> Call:
+    async def wait_for_call(self, method: str, count: int = 1, timeout: float = 20) -> Call:
         """The `count`-th call of a method."""
         await self.wait_for(lambda: len(self.calls_to(method)) >= count, timeout)
         return self.calls_to(method)[count - 1]
 
-    async def wait_for_connection(self, count: int = 1, timeout: float = 5.0) -> None:
+    async def wait_for_connection(self, count: int = 1, timeout: float = 20) -> None:
         """Until at least `count` websockets are open."""
         await self.wait_for(lambda: len(self.socket.connections) >= count, timeout)
 

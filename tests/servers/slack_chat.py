@@ -55,7 +55,7 @@ class Conversation:
         """The message with this `ts`, if it stands here."""
         return next((one for one in self.messages if one.ts == ts), None)
 
-    async def wait_for_text(self, text: str, timeout: float = 5.0) -> Message:
+    async def wait_for_text(self, text: str, timeout: float = 20) -> Message:
         """The first message of the bot that shows `text`."""
         return await self.world.wait_for(
             lambda: next((one for one in self.from_bot if text in one.shown), None), timeout

@@ -93,7 +93,7 @@ class World:
         """Wakes all who wait."""
         self._changes.notify()
 
-    async def wait_for(self, look: Callable[[], T | None], timeout: float = 5.0) -> T:
+    async def wait_for(self, look: Callable[[], T | None], timeout: float = 20) -> T:
         """The first true value of `look()`, tried again after each change.
 
         Raises `AssertionError` with the state of all conversations after `timeout` seconds.

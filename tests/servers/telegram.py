@@ -135,16 +135,16 @@ class TelegramServer(World):
             return calls
         return [call for call in calls if str(call.params.get("chat_id")) == str(chat.id)]
 
-    async def wait_for_call(self, method: str, count: int = 1, timeout: float = 5.0) -> Call:
+    async def wait_for_call(self, method: str, count: int = 1, timeout: float = 20) -> Call:
         """The `count`-th call of a method."""
         await self.wait_for(lambda: len(self.calls_to(method)) >= count, timeout)
         return self.calls_to(method)[count - 1]
 
-    async def wait_for_poll(self, timeout: float = 5.0) -> None:
+    async def wait_for_poll(self, timeout: float = 20) -> None:
         """Returns when a getUpdates waits."""
         await self.wait_for(lambda: self.updates.polled, timeout)
 
-    async def wait_until_confirmed(self, timeout: float = 5.0) -> None:
+    async def wait_until_confirmed(self, timeout: float = 20) -> None:
         """Returns when the bot has confirmed every update."""
         await self.wait_for(lambda: not self.updates.pending, timeout)
 

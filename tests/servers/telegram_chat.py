@@ -81,7 +81,7 @@ class ChatState:
         return self.bot_messages[-1] if self.bot_messages else None
 
     async def wait_for_message(
-        self, fits: Callable[[Message], bool] = lambda message: True, timeout: float = 5.0
+        self, fits: Callable[[Message], bool] = lambda message: True, timeout: float = 20
     ) -> Message:
         """The bot's newest visible message for which `fits` is true."""
 
@@ -93,18 +93,18 @@ class ChatState:
         return message
 
     async def wait_for_text(
-        self, text: str | Callable[[str], bool], timeout: float = 5.0
+        self, text: str | Callable[[str], bool], timeout: float = 20
     ) -> Message:
         """The bot's newest visible message that contains `text` (or for which it is true)."""
         if isinstance(text, str):
             return await self.wait_for_message(lambda m: text in m.text, timeout)
         return await self.wait_for_message(lambda m: text(m.text), timeout)
 
-    async def wait_for_button(self, label: str, timeout: float = 5.0) -> Message:
+    async def wait_for_button(self, label: str, timeout: float = 20) -> Message:
         """The bot's newest visible message with a button of this label."""
         return await self.wait_for_message(lambda m: label in m.buttons, timeout)
 
-    async def wait_for_count(self, count: int, timeout: float = 5.0) -> list[Message]:
+    async def wait_for_count(self, count: int, timeout: float = 20) -> list[Message]:
         """The bot's visible messages as soon as there are at least `count`."""
         await self.world.wait_for(lambda: len(self.bot_messages) >= count, timeout)
         return self.bot_messages

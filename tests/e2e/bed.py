@@ -1,0 +1,100 @@
+"""The whole app on the local protocol servers, in this process, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.settings import ModelSettings, PriceSettings, ProviderSettings
+from bridge.app import Stopping, serve
+from bridge.log import Redactor
+from bridge.settings import Channels, Config
+from channels.slack.settings import SlackSettings
+from channels.telegram.settings import TelegramSettings
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.llm import LlmServer
+from tests.servers.openai import OpenAIServer
+from tests.servers.slack import SlackServer
+from tests.servers.telegram import TelegramServer
+
+
+class App:
+    """A running bot; `stop` it like a SIGTERM does."""
+
+    def __init__(self, config: Config, data: Path) -> None:
+        self.config = config
+        self.data = data
+        self.stopping = Stopping()
+        self.task: asyncio.Task[int] | None = None
+
+    async def start(self) -> None:
+        redactor = Redactor(self.config.secrets())
+        self.stopping = Stopping()
+        self.task = asyncio.create_task(
+            serve(self.config, self.data, redactor, self.stopping, console=False)
+        )
+
+    async def stop(self) -> int:
+        assert self.task is not None
+        self.stopping.asked.set()
+        return await self.task
+
+
+def config(llm: LlmServer, *, kind: str = "anthropic", **channels: Any) -> Config:
+    return Config(
+        timezone="Europe/Berlin",
+        model="main",
+        providers={
+            "p": ProviderSettings.model_validate(
+                {"kind": kind, "api_key": llm.api_key, "base_url": llm.base_url}
+            )
+        },
+        models={
+            "main": ModelSettings(
+                provider="p",
+                id="test-model",
+                context_tokens=100_000,
+                price=PriceSettings.model_validate(
+                    {"input": 1, "output": 5, "as_of": "2026-11-01"}
+                ),
+            )
+        },
+        channels=Channels(**channels),
+    )
+
+
+def telegram_settings(server: TelegramServer, **ids: Any) -> TelegramSettings:
+    base_url = server.base_url.removesuffix("/bot")
+    return TelegramSettings.model_validate({"token": server.token, "base_url": base_url, **ids})
+
+
+def slack_settings(server: SlackServer, **ids: Any) -> SlackSettings:
+    return SlackSettings.model_validate(
+        {
+            "bot_token": server.bot_token,
+            "app_token": server.app_token,
+            "base_url": server.base_url,
+            **ids,
+        }
+    )
+
+
+@asynccontextmanager
+async def llm_server(kind: str = "anthropic") -> AsyncIterator[LlmServer]:
+    server: LlmServer = AnthropicServer() if kind == "anthropic" else OpenAIServer()
+    async with server:
+        yield server
+        assert server.refusals == [], "a request was refused for its form"
+
+
+@asynccontextmanager
+async def running(made: Config, data: Path) -> AsyncIterator[App]:
+    app = App(made, data)
+    await app.start()
+    try:
+        yield app
+    finally:
+        await app.stop()

@@ -1,0 +1,132 @@
+"""Slack end to end: the real SDKs, the local Slack, a strict local model endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.bed import App, config, llm_server, running, slack_settings
+from tests.servers.llm import LlmServer, tool
+from tests.servers.slack import SlackServer
+
+
+@dataclass
+class World:
+    slack: SlackServer
+    llm: LlmServer
+    app: App
+    ana: Any
+    dm: Any
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with SlackServer() as slack, llm_server() as llm:
+        ana = slack.user("Ana", locale="en-US")
+        dm = slack.dm(ana)
+        made = config(llm, slack=slack_settings(slack, owners=[ana.id]))
+        async with running(made, tmp_path) as app:
+            await slack.wait_for_connection(1)
+            yield World(slack, llm, app, ana, dm)
+        assert slack.violations == [], "blocks that Slack would refuse"
+
+
+async def test_a_direct_message_gets_a_streamed_answer_in_one_message(world: World) -> None:
+    reply = world.llm.answer("Hello **Ana**, how are you today?").stall_after(1)
+    world.dm.send("hi")
+    await reply.reached.wait()
+    await world.slack.wait_for(lambda: any(m.buttons for m in world.dm.from_bot))
+    reply.release()
+    final = await world.dm.wait_for_text("Hello **Ana**, how are you today?")
+    assert not final.buttons
+    assert len(world.dm.from_bot) == 1
+
+
+async def test_a_mention_in_a_channel_is_answered_in_its_thread_once(world: World) -> None:
+    channel = world.slack.channel("general", members=[world.ana])
+    world.llm.answer("In the thread.")
+    asked = channel.send("<@BOT> what is up?", sender=world.ana)
+    answer = await channel.wait_for_text("In the thread.")
+    assert answer.thread_ts == asked.ts
+    assert [request.last_user_text for request in world.llm.requests] == ["[Ana#1] what is up?"]
+    world.llm.answer("Still here.")
+    channel.send("<@BOT> and now?", sender=world.ana, thread=asked)
+    await channel.wait_for_text("Still here.")
+    assert "what is up?" in str(world.llm.requests[-1].messages)
+
+
+async def test_a_tool_is_called_and_answers(world: World) -> None:
+    world.llm.answer(tool("current_time", {}))
+    world.llm.answer("It is late.")
+    world.dm.send("what time is it?")
+    await world.dm.wait_for_text("It is late.")
+
+
+@pytest.mark.parametrize("how", ["slash", "word", "button"])
+async def test_stop_ends_a_stalled_stream(world: World, how: str) -> None:
+    reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
+    world.dm.send("hi")
+    await reply.reached.wait()
+    await world.slack.wait_for(lambda: any(m.buttons for m in world.dm.from_bot))
+    preview = next(message for message in world.dm.from_bot if message.buttons)
+    if how == "button":
+        world.dm.press(preview, "Stop", world.ana)
+    elif how == "word":
+        world.dm.send("stop")
+    else:
+        world.dm.slash("/galata", "cancel", world.ana)
+    stopped = await world.dm.wait_for_text("Stopped.")
+    assert not stopped.buttons
+    await world.llm.wait_for(lambda: world.llm.requests[-1].disconnected)
+    world.llm.answer("fine")
+    world.dm.send("go on")
+    await world.dm.wait_for_text("fine")
+
+
+async def test_the_word_stop_works_in_a_channels_thread(world: World) -> None:
+    channel = world.slack.channel("general", members=[world.ana])
+    reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
+    asked = channel.send("<@BOT> hi", sender=world.ana)
+    await reply.reached.wait()
+    channel.send("stop", sender=world.ana, thread=asked)
+    await channel.wait_for_text("Stopped.")
+
+
+async def test_a_restart_keeps_the_conversation(world: World) -> None:
+    world.llm.answer("Noted.")
+    world.dm.send("My cat is called Pablo.")
+    await world.dm.wait_for_text("Noted.")
+    await world.app.stop()
+    await world.app.start()
+    world.llm.answer("Pablo.")
+    world.dm.send("What is my cat called?")
+    await world.dm.wait_for_text("Pablo.")
+    assert "My cat is called Pablo." in str(world.llm.requests[-1].messages)
+
+
+async def test_a_redelivered_envelope_is_answered_once(world: World) -> None:
+    world.llm.answer("Once.")
+    message = world.dm.send("hi")
+    await world.dm.wait_for_text("Once.")
+    world.slack.deliver(message.events[0])
+    world.llm.answer("Next.")
+    world.dm.send("and?")
+    await world.dm.wait_for_text("Next.")
+    assert len(world.llm.requests) == 2
+
+
+async def test_commands_answer(world: World) -> None:
+    world.dm.slash("/galata", "status", world.ana)
+    await world.dm.wait_for_text("This conversation")
+
+
+async def test_a_stranger_is_told_their_id(world: World) -> None:
+    eve = world.slack.user("Eve")
+    chat = world.slack.dm(eve)
+    chat.send("let me in")
+    await chat.wait_for_text(eve.id)
+    assert world.llm.requests == []
