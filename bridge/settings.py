@@ -95,7 +95,10 @@ class Config(_Section):
     )
     model: str = Field(default="", description="the key of models that answers")
     instructions: str = Field(
-        default=DEFAULT, min_length=1, max_length=20_000, description="the system prompt"
+        default=DEFAULT,
+        min_length=1,
+        max_length=8_000,
+        description="the system prompt; 8,000 characters at most",
     )
     conversation: Scope = Field(
         default="shared",
