@@ -20,6 +20,9 @@ CHANNEL: Final = "slack"
 STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
 """In a thread these reach the bridge without a mention, since Slack refuses commands there."""
 
+COMMANDS: Final = frozenset({"ask", "cancel", "help", "new", "start", "status", "stop", "whoami"})
+"""What the first word after `/galata` may name; any other text is a question."""
+
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _QUOTE_CHARACTERS = 1000
 _EPHEMERAL = "ephemeral:"
@@ -126,7 +129,6 @@ def _is_written_by_a_person(event: Json, bot: Bot) -> bool:
 def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) -> InboundMessage:
     user, channel, trigger = str(body["user_id"]), str(body["channel_id"]), str(body["trigger_id"])
     text = readable(clean(str(body.get("text") or "")), _names(people)).strip()
-    name, _, args = text.partition(" ")
     private = channel.startswith("D")
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, None, private),
@@ -135,8 +137,17 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
         sender=_sender(user, people),
         sent_at=now,
         text=text,
-        command=Command(name.lstrip("/").lower() or "help", args.strip()),
+        command=_meant(text),
     )
+
+
+def _meant(text: str) -> Command:
+    """What was typed after `/galata`: a command, else a question, nothing: help."""
+    first, *rest = text.split(maxsplit=1) or ["help"]
+    name = first.removeprefix("/").lower()
+    if name not in COMMANDS:
+        return Command("ask", text)
+    return Command(name, rest[0] if rest else "")
 
 
 def _press(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from bridge.commands import MENU
+from bridge.stopping import STOP_COMMANDS
 from channels.base import Address, Command, InboundMessage, Press
-from channels.slack.parse import Bot, Person, asker, parse, people_in, time_of
+from channels.slack.parse import COMMANDS, Bot, Person, asker, parse, people_in, time_of
 from tests.servers.slack import Message, SlackServer
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -236,6 +238,9 @@ def slash(channel: str, text: str) -> dict[str, Any]:
         ("/status", Command("status")),
         ("", Command("help")),
         ("ask <@U5|bo> a &lt; b", Command("ask", "@bo a < b")),
+        ("why is it late?", Command("ask", "why is it late?")),
+        ("newer  versions\nof it", Command("ask", "newer  versions\nof it")),
+        ("ask\ntwo\nlines", Command("ask", "two\nlines")),
     ],
 )
 def test_a_slash_command_has_a_name_and_arguments(
@@ -249,6 +254,10 @@ def test_a_slash_command_has_a_name_and_arguments(
     one = asker(message.message_id)
     assert one is not None
     assert (one.user, one.trigger) == ("U1", "1.2.a")
+
+
+def test_the_commands_are_those_that_the_bridge_carries_out() -> None:
+    assert {*MENU, *STOP_COMMANDS, "start"} == COMMANDS
 
 
 def test_a_slash_command_in_a_direct_message_is_private(world: SlackServer) -> None:
