@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from agent.messages import Block, Message, TextBlock, ToolResultBlock, begins_turn
+from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, begins_turn
 
 MARKER = "[Earlier conversation: older messages were left out here.]"
 SHORTENED = (
@@ -68,6 +68,20 @@ class TurnWindow:
             return None
         dropped = _unmarked(message for turn in cut[:-1] for message in turn)
         return Window(newest, dropped)
+
+
+def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages without any model's reasoning.
+
+    A thinking block is bound to everything before it: system prompt, tools and messages. It is of use
+    only within the run that made it, while nothing before it changes.
+    """
+    return tuple(
+        replace(message, blocks=kept) if kept != message.blocks else message
+        for message in messages
+        for kept in [tuple(b for b in message.blocks if not isinstance(b, ThinkingBlock))]
+        if kept
+    )
 
 
 def _keep(cut: list[tuple[Message, ...]], count: int) -> Window:

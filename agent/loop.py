@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from agent import tool_args
-from agent.context import TurnWindow, Window
+from agent.context import TurnWindow, Window, without_thinking
 from agent.errors import ProviderError, RefusalKind
 from agent.events import Emit, StepEnded, TextShown, ToolStarted
 from agent.history import lost_result, repair
@@ -243,7 +243,8 @@ class AgentRun:
     async def _take(self, window: Window) -> None:
         if window.dropped:
             await self._ports.flush(window.dropped)
-        self._working = window.messages
+        # What a model thought before belongs to a prefix that is not sent like that any more.
+        self._working = without_thinking(window.messages)
 
     # The model call -----------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from agent.loop import STOPPED_MARK, AgentPorts, AgentRun, AgentTask, ModelCall
 from agent.messages import (
     JsonObject,
     Message,
+    TextBlock,
+    ThinkingBlock,
     ToolUseBlock,
     assistant_text,
     user_text,
@@ -203,6 +205,21 @@ async def test_an_overflow_that_nothing_can_mend_is_raised() -> None:
     fixture = Fixture([refusal(RefusalKind.OVERFLOW)] * 3)
     with pytest.raises(ProviderError):
         await fixture.run().execute()
+
+
+async def test_thinking_stays_within_the_run_that_made_it() -> None:
+    def thought(words: str) -> ThinkingBlock:
+        return ThinkingBlock(words, "p/m", signature="s")
+
+    old = Message("assistant", (thought("old"), TextBlock("a")))
+    step = calls(("a", "echo", {"say": "x"}))
+    new = Message("assistant", (thought("new"), *step.blocks))
+    fixture = Fixture([new, "ok", refusal(RefusalKind.OVERFLOW)])
+    await fixture.run([user_text("q"), old, user_text("and?")]).execute()
+    first, second = (str(request.messages) for request in fixture.provider.requests)
+    assert "old" not in first
+    assert "old" not in second
+    assert "new" in second, "the tool loop gets its own reasoning back, byte-identical"
 
 
 async def test_one_call_id_in_each_answer_becomes_unique() -> None:
