@@ -45,6 +45,8 @@ def from_environment(environ: Mapping[str, str]) -> Config:
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
     faults = _half_given(given)
     channels = {name: found for name in _CHANNELS if (found := _channel(name, given))}
+    if faults:
+        channels.pop("slack", None)
     document: dict[str, Any] = {
         "timezone": default_zone(environ),
         "channels": channels,

@@ -56,6 +56,10 @@ class _CleanFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self._redactor = redactor
 
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """One line, whatever was put into it: a line break must not forge a record."""
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
     def format(self, record: logging.LogRecord) -> str:
         return self._redactor.clean(super().format(record))
 
