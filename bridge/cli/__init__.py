@@ -1,0 +1,1 @@
+"""The command `galata`: one module for each command, imported when it is called."""

@@ -1,0 +1,88 @@
+"""The command line: commands, their options, and the function that carries each out."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bridge.cli.options import Options
+
+# (words, function of `bridge.cli`, help)
+_COMMANDS = (
+    (("run",), "run:run", "the bot: the channels that are configured, and the terminal"),
+    (("chat",), "run:chat", "a conversation in the terminal only"),
+    (("setup",), "setup:setup", "four questions, then the bot answers in Telegram or Slack"),
+    (("config", "check"), "config:check", "every fault of the configuration"),
+    (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
+    (("doctor",), "doctor:doctor", "check everything, with the fix for what is wrong"),
+    (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
+    (("error",), "error:show", "what stands behind an error id"),
+    (("version",), "version:show", "the version"),
+)
+
+
+def parse(argv: list[str] | None, environ: Mapping[str, str]) -> tuple[str, Options]:
+    """The command's function as `module:name`, and its options. Exits with 2 on wrong use."""
+    from bridge.cli.options import Options
+
+    given = vars(_parser().parse_args(argv))
+    return given.pop("function"), Options(environ=environ, **given)
+
+
+def function(name: str) -> Callable[[Options], int]:
+    """The function called `module:name`; only that module is imported."""
+    module, _, attribute = name.partition(":")
+    found: Callable[[Options], int] = getattr(import_module(f"bridge.cli.{module}"), attribute)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="galata",
+        description="An LLM agent in Telegram, Slack and the terminal.",
+        allow_abbrev=False,
+    )
+    groups = {"": parser.add_subparsers(required=True, metavar="COMMAND")}
+    for words, name, text in _COMMANDS:
+        group = words[0] if len(words) > 1 else ""
+        if group not in groups:
+            outer = groups[""].add_parser(
+                group, help=f"see galata {group} --help", allow_abbrev=False
+            )
+            groups[group] = outer.add_subparsers(required=True, metavar="COMMAND")
+        command = groups[group].add_parser(
+            words[-1], help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False
+        )
+        command.set_defaults(function=name)
+        _add_options(command, words)
+    return parser
+
+
+def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> None:
+    command.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="the folder of everything that is stored; default: ./data",
+    )
+    command.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="the configuration; default: what the environment says"
+        + (" (setup writes config.yaml)" if words == ("setup",) else ""),
+    )
+    if words == ("setup",):
+        command.add_argument("--slack", action="store_true", help="Slack instead of Telegram")
+    elif words == ("slack", "manifest"):
+        command.add_argument(
+            "--url", help="your public address of /slack/events, instead of Socket Mode"
+        )
+    elif words == ("error",):
+        command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")

@@ -1,0 +1,56 @@
+"""`galata run` and `galata chat`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridge.cli.options import CommandFailed, Options
+
+if TYPE_CHECKING:
+    from bridge.config import Config
+
+OWNER_ONLY = 0o077  # files that are created are nobody else's business
+
+
+def run(options: Options) -> int:
+    """The channels that are configured; the terminal too, where there is one, or nothing else."""
+    config = options.load_config()
+    on = config.channels.telegram or config.channels.slack
+    return start(config, options.data, console=on is None or sys.stdin.isatty())
+
+
+def chat(options: Options) -> int:
+    """The terminal only."""
+    from bridge.settings import Channels
+
+    config = options.load_config()
+    quiet = {} if "level" in config.log.model_fields_set else {"level": "WARNING"}
+    terminal_only = config.model_copy(
+        update={"channels": Channels(), "log": config.log.model_copy(update=quiet)}
+    )
+    return start(terminal_only, options.data, console=True)
+
+
+def start(config: Config, data: Path, *, console: bool) -> int:
+    """Run the bot until it ends; its exit code. Raises `CommandFailed`."""
+    if config.local_model:
+        from bridge.cli.embedded import prepare
+
+        prepare()
+    os.umask(OWNER_ONLY)
+    make_folder(data)
+    from bridge.app import run_app
+
+    return asyncio.run(run_app(config, data=data, console=console))
+
+
+def make_folder(data: Path) -> None:
+    """Create the data folder, for its owner alone. Raises `CommandFailed`."""
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandFailed(f"--data {data}: cannot be created: {error.strerror}") from None
