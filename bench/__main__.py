@@ -1,0 +1,36 @@
+"""Run every measure, print a table and write `bench/results/latest.json`: `make bench`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.measures import SMALLEST, Bench, Size
+from bench.processes import Child
+from bench.report import LATEST, Measures, table, write
+
+
+def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
+    """Every measure, or those of the named groups: start, memory, latency, turns, streaming."""
+    measures: Measures = {}
+    with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
+        bench = Bench(servers, Path(folder), size)
+        groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
+        for group in groups:
+            if not only or group.__name__ in only:
+                print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)
+                measures |= group()
+        refused = servers.ask(do="refusals")["refusals"]
+    if refused:
+        raise SystemExit(f"a request was refused for its form: {refused[0]}")
+    return measures
+
+
+if __name__ == "__main__":
+    names = frozenset(sys.argv[1:])
+    found = run(SMALLEST if "smallest" in names else Size(), names - {"smallest"})
+    print(table(found))
+    if not names:  # a part is no result
+        write(found, LATEST)
+        print(f"written to {LATEST}")
