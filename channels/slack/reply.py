@@ -27,10 +27,12 @@ _NUDGE = "\u2063"
 @dataclass(frozen=True, slots=True)
 class ReplyTiming:
     """Seconds: between two updates (50 a minute is Slack's limit), until the Stop button is there
-    whether or not there is any text, and the pauses before a request is repeated."""
+    whether or not there is any text, for one update of the preview (the answer waits for it), and
+    the pauses before a request is repeated."""
 
     interval_s: float = 1.2
     stop_after_s: float = 1.5
+    frame_s: float = 4.0
     repeats_s: tuple[float, ...] = REPEATS_S
 
 
@@ -60,6 +62,7 @@ class SlackReply:
         self._stop = stop
         self._otherwise = otherwise
         self._interval_s = timing.interval_s
+        self._frame_s = timing.frame_s
         self._preview = Preview(self._frame, interval_s=timing.interval_s, limit=UPDATE_UNITS)
         self._ts: str | None = None
         self._lost = False
@@ -117,21 +120,27 @@ class SlackReply:
         return trouble
 
     async def _deliver(self, part: Content) -> None:
-        """In place of the preview, else as a new message; refused, once more as plain text in a
-        new message, which takes more than an update does."""
-        ts = self._ts
+        """In place of the preview; refused there, as a new message, which takes more than an
+        update does; refused again, once more as plain text."""
+        if self._ts is not None and await self._replace_preview(self._ts, part):
+            return
         try:
-            if ts is None:
-                await self._delivery.post(part, "answer")
-            else:
-                await self._delivery.update(ts, part, "answer")
-                self._ts = None
-        except MessageGone:
-            self._ts = None
-            await self._deliver(part)
+            await self._delivery.post(part, "answer")
         except ReplyRefused as error:
             log.warning("once more as plain text: %s", error)
             await self._delivery.post(part.plain, "answer")
+
+    async def _replace_preview(self, ts: str, part: Content) -> bool:
+        try:
+            await self._delivery.update(ts, part, "answer")
+        except MessageGone:
+            self._ts = None
+            return False
+        except ReplyRefused as error:
+            log.warning("in a new message instead of the preview: %s", error)
+            return False  # the preview is removed at the end
+        self._ts = None
+        return True
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
@@ -139,11 +148,8 @@ class SlackReply:
         if self._lost or self._hopeless or content == self._shown:
             return
         try:
-            if self._ts is None:
-                self._ts = await self._delivery.post(content, "preview")
-            else:
-                await self._delivery.update(self._ts, content, "preview")
-            self._shown = content
+            async with asyncio.timeout(self._frame_s):
+                await self._put(content)
         except Dropped:
             self._nudge_in(self._interval_s)
         except MessageGone:
@@ -151,11 +157,18 @@ class SlackReply:
         except (Unreachable, ReplyRefused) as error:
             log.info("no preview: %s", error)
             self._hopeless = True
-        except Uncertain:
+        except (Uncertain, TimeoutError):
             self._lost = self._ts is None  # a message whose ts we do not know: no second one
         except ChannelError as error:
             log.debug("a preview frame was skipped: %s", error)
             self._nudge_in(self._interval_s)
+
+    async def _put(self, content: Content) -> None:
+        if self._ts is None:
+            self._ts = await self._delivery.post(content, "preview")
+        else:
+            await self._delivery.update(self._ts, content, "preview")
+        self._shown = content
 
     def _nudge_in(self, seconds: float) -> None:
         if self._timer is not None:

@@ -221,6 +221,23 @@ async def test_a_lost_preview_that_is_not_there_is_not_repeated(
     assert len(server.calls_to("chat.postMessage")) == 2
 
 
+async def test_a_preview_that_hangs_does_not_hold_the_answer(
+    server: SlackServer, dm: Conversation
+) -> None:
+    channel = make_channel(server, replying=replace(QUICK, frame_s=0.05))
+    for method in ("chat.postMessage", "chat.update"):
+        reply = channel.open_reply(here(dm), reply_to=None, stop=STOP)
+        if method == "chat.update":
+            await shown(dm)
+        server.fail_next(method, stall=True)
+        calls = len(server.calls_to(method))
+        reply.show("a")
+        await server.wait_for_call(method, calls + 1)
+        await reply.finish(OutboundReply("the answer"))
+    assert texts(dm) == ["the answer", "the answer"]
+    await channel.aclose()
+
+
 # ---- the answer -----------------------------------------------------------------------------------
 
 
@@ -253,15 +270,18 @@ async def test_an_empty_answer_is_not_posted(
 
 
 @pytest.mark.parametrize("code", ["invalid_blocks", "msg_too_long", "msg_blocks_too_long"])
-async def test_a_refused_final_text_is_sent_once_more_as_plain_text(
-    server: SlackServer, channel: SlackChannel, dm: Conversation, code: str
+@pytest.mark.parametrize("plain", [True, False])
+async def test_a_final_text_that_no_update_takes_is_sent_as_a_new_message(
+    server: SlackServer, channel: SlackChannel, dm: Conversation, code: str, plain: bool
 ) -> None:
     reply = channel.open_reply(here(dm), reply_to=None, stop=STOP)
     await shown(dm)
     server.fail_next("chat.update", error=code)
+    if plain:
+        server.fail_next("chat.postMessage", error=code)
     await reply.finish(OutboundReply("**a** <b> & c"))
     assert texts(dm) == ["**a** <b> & c"]
-    assert [one.blocks for one in dm.from_bot] == [[]]
+    assert [bool(one.blocks) for one in dm.from_bot] == [not plain]
 
 
 async def test_a_refused_new_message_is_sent_once_more_as_plain_text(
