@@ -65,6 +65,7 @@ class AgentBridge:
         self._channels = channels
         self._group = group
         self._tokens = CancelTokenRegistry()
+        self._beside: set[asyncio.Task[None]] = set()  # commands and notices, beside the lanes
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._lanes = Lanes(group, self._next_turn)
         self._stopping = Stopping(access, self._lanes, self._tokens, services.inbox, services.texts)
@@ -100,8 +101,11 @@ class AgentBridge:
         await self._lanes.close(patience_s)
 
     async def idle(self) -> None:
-        """Return when no lane has work."""
-        await self._lanes.idle()
+        """Return when no lane has work and every command is carried out."""
+        while self._beside or len(self._lanes):
+            if self._beside:
+                await asyncio.wait(self._beside)
+            await self._lanes.idle()
 
     def _concerns_us(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Group text without a mention: a bare stop word, or the rest of a text that was cut."""
@@ -284,7 +288,9 @@ class AgentBridge:
 
     def _start(self, work: Coroutine[Any, Any, None], what: str) -> None:
         """Something beside the lanes, owned by the app's task group; it never ends the group."""
-        self._group.create_task(self._guarded(work, what), name=what)
+        task = self._group.create_task(self._guarded(work, what), name=what)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _guarded(self, work: Coroutine[Any, Any, None], what: str) -> None:
         try:

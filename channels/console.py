@@ -73,6 +73,10 @@ class ConsoleChannel:
         while (line := await lines.get()) is not None:
             if line.strip():
                 await receive(self._message(line))
+                if not self._source.isatty():
+                    await (
+                        self._idle()
+                    )  # a script's next line follows the answer, as a person's does
             else:
                 self._prompt()
         await self._idle()
