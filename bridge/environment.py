@@ -24,11 +24,11 @@ ENVIRONMENT = "environment"
 
 # The variables that are read, by the key that they stand for. The first provider that is there is
 # used.
-_PROVIDERS = {
+PROVIDER_VARIABLES = {
     "anthropic": {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"},
     "openai": {"api_key": "OPENAI_API_KEY", "base_url": "OPENAI_BASE_URL"},
 }
-_CHANNELS = {
+CHANNEL_VARIABLES = {
     "telegram": {"token": "TELEGRAM_BOT_TOKEN", "base_url": "TELEGRAM_BASE_URL"},
     "slack": {
         "bot_token": "SLACK_BOT_TOKEN",
@@ -36,7 +36,7 @@ _CHANNELS = {
         "base_url": "SLACK_BASE_URL",
     },
 }
-_MODEL = "GALATA_MODEL"
+MODEL_VARIABLE = "GALATA_MODEL"
 _OWN_ENDPOINT = "OPENAI_BASE_URL"  # an endpoint of one's own may need no key
 
 
@@ -44,7 +44,7 @@ def from_environment(environ: Mapping[str, str]) -> Config:
     """The configuration that the environment gives. Raises `ConfigError`, which names variables."""
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
     faults = _half_given(given)
-    channels = {name: found for name in _CHANNELS if (found := _channel(name, given))}
+    channels = {name: found for name in CHANNEL_VARIABLES if (found := _channel(name, given))}
     if faults:
         channels.pop("slack", None)
     document: dict[str, Any] = {
@@ -83,10 +83,10 @@ def default_zone(environ: Mapping[str, str]) -> str:
 
 
 def _model(given: Mapping[str, str]) -> dict[str, Any]:
-    for kind, variables in _PROVIDERS.items():
+    for kind, variables in PROVIDER_VARIABLES.items():
         own_endpoint = kind == "openai" and _OWN_ENDPOINT in given
         if variables["api_key"] in given or own_endpoint:
-            name = given.get(_MODEL, DEFAULTS[kind])
+            name = given.get(MODEL_VARIABLE, DEFAULTS[kind])
             model: ModelSettings = model_settings(kind, kind, name)
             settings = {key: given[var] for key, var in variables.items() if var in given}
             return {
@@ -99,7 +99,7 @@ def _model(given: Mapping[str, str]) -> dict[str, Any]:
 
 def _channel(name: str, given: Mapping[str, str]) -> dict[str, str]:
     """The channel's settings, or nothing when its (first) token is not there."""
-    variables = _CHANNELS[name]
+    variables = CHANNEL_VARIABLES[name]
     if next(iter(variables.values())) not in given:
         return {}
     return {key: given[variable] for key, variable in variables.items() if variable in given}
@@ -117,7 +117,7 @@ def _half_given(given: Mapping[str, str]) -> list[Fault]:
 
 def _variable(key: str) -> str:
     """The variable that gave the value of `key`; the key itself for all others."""
-    for section, table in (("providers", _PROVIDERS), ("channels", _CHANNELS)):
+    for section, table in (("providers", PROVIDER_VARIABLES), ("channels", CHANNEL_VARIABLES)):
         for name, variables in table.items():
             for part, variable in variables.items():
                 if key == dotted((section, name, part)):
