@@ -21,9 +21,10 @@ from slack_bolt.response import BoltResponse
 
 from channels.base import InboundMessage, Receive
 from channels.slack.notice import ResponseUrls
-from channels.slack.parse import Bot, asker, parse, people_in
+from channels.slack.parse import Bot, asker, is_bare_mention, parse, people_in
 from channels.slack.people import People
 from channels.slack.threads import Threads
+from channels.slack.twins import Twins
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Intake:
         self._people = people
         self._threads = threads
         self._urls = urls
+        self._twins = Twins()
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closed = False
 
@@ -56,7 +58,7 @@ class Intake:
         if self._closed:
             return BoltResponse(status=_NOT_STORED)
         message = self._read(body)
-        if message is not None:
+        if message is not None and not await self._told_better(body, message):
             try:
                 await self._store(body, message)
             except Exception:  # a border: whatever failed, the message is not stored
@@ -77,6 +79,14 @@ class Intake:
         ) as error:
             log.warning("event %s cannot be read: %s", _id_of(body), type(error).__name__)
             return None
+
+    async def _told_better(self, body: Mapping[str, Any], message: InboundMessage) -> bool:
+        """Whether another event tells the same and may tell more."""
+        if is_bare_mention(body):
+            return await self._twins.comes(message)
+        if message.event.startswith("m:"):
+            self._twins.has_come(message)
+        return False
 
     async def _store(self, body: Mapping[str, Any], message: InboundMessage) -> None:
         """Messages of a conversation one after the other, since each envelope has a task of its

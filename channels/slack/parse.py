@@ -76,8 +76,14 @@ def people_in(body: Json) -> tuple[str, ...]:
     """The ids of the people whose names the message needs, the sender first."""
     event = body.get("event") or body
     user = event.get("user") or event.get("user_id")
-    sender = str(cast("Json", user)["id"] if isinstance(user, Mapping) else user)
+    sender = str(cast("Json", user).get("id") if isinstance(user, Mapping) else user)
     return tuple(dict.fromkeys((sender, *mentioned(str(event.get("text") or "")))))
+
+
+def is_bare_mention(body: Json) -> bool:
+    """Whether this is an `app_mention` that may lack the files of its text."""
+    event: Json = body.get("event") or {}
+    return event.get("type") == "app_mention" and not event.get("files")
 
 
 def asker(message_id: str | None) -> Asker | None:

@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr, TypeAdapter
+from slack_bolt.request.async_request import AsyncBoltRequest
 
+from channels.base import InboundMessage
+from channels.slack.api import SlackApi
 from channels.slack.channel import SlackChannel
 from channels.slack.intake import Intake
+from channels.slack.notice import ResponseUrls
+from channels.slack.parse import Bot
+from channels.slack.people import People
+from channels.slack.settings import SlackSettings
+from channels.slack.threads import Threads
 from tests.channels.slack.conftest import Inbox
-from tests.servers.slack import SlackServer
+from tests.servers.slack import Delivery, SlackServer
 
 Listening = asyncio.Task[None]
+dump_json = TypeAdapter(InboundMessage).dump_json
 
 
 async def test_nothing_is_acknowledged_before_it_is_stored(
@@ -69,9 +81,9 @@ async def test_a_mention_in_a_thread_is_one_message_of_one_conversation(
     general = server.channel("general", members=[server.user("Ana")])
     root = general.send("a question")
     sent = general.send("<@BOT> yes?", thread=root)
-    await inbox.wait_for(2)
-    assert len({(m.address, m.event) for m in inbox.messages}) == 1
     await server.wait_for(lambda: all(one.acknowledged for one in sent.events))
+    assert {one.event["type"] for one in sent.events} >= {"message", "app_mention"}
+    assert [(m.address.thread, m.text) for m in inbox.messages] == [(root.ts, "yes?")]
 
 
 @pytest.mark.parametrize("kind", ["reaction_added", "team_join", "message", "app_mention"])
@@ -88,8 +100,6 @@ async def test_every_event_is_acknowledged_also_one_that_cannot_be_read(
 async def test_unmatched_interactions_are_acknowledged(
     server: SlackServer, listening: Listening, inbox: Inbox
 ) -> None:
-    from tests.servers.slack import Delivery
-
     form = {"type": "view_submission", "view": {}, "user": {"id": "U1"}, "team": {"id": "T1"}}
     delivery = server.deliver(Delivery("interactive", form, accepts_response=True))
     await server.wait_for(lambda: delivery.acknowledged)
@@ -224,9 +234,63 @@ async def test_nothing_is_stored_after_listening_has_ended(
     await server.wait_for_connection()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    from slack_bolt.request.async_request import AsyncBoltRequest
-
     payload = server.dm(server.user("Ana")).send("late", deliver=False).events[0].payload
     answer = await made[0].take(AsyncBoltRequest(body=payload, mode="socket_mode"))
     assert answer.status != 200
     assert inbox.messages == []
+
+
+async def test_a_stop_word_in_a_thread_reaches_the_bridge(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.subscriptions.discard("app_mention")
+    general = server.channel("general", members=[server.user("Ana")])
+    root = general.send("<@BOT> go")
+    ignored = general.send("that takes long", thread=root)
+    general.send("stop", thread=root)
+    question, word = await inbox.wait_for(2)
+    assert (word.text, word.addressed, word.quote) == ("stop", False, None)
+    assert word.address == question.address
+    await server.wait_for(lambda: all(one.acknowledged for one in ignored.events))
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner),
+        max_leaves=6,
+    ),
+    st.sampled_from(
+        ["user", "text", "ts", "channel", "files", "attachments", "thread_ts", "event"]
+    ),
+)
+@settings(deadline=None, max_examples=150)
+def test_no_payload_is_refused_for_its_form(value: object, key: str) -> None:
+    """Whatever stands in a payload, it is acknowledged, so that it does not come again."""
+
+    async def take() -> int:
+        payload = world.dm(ana).send("hi", deliver=False).events[0].payload
+        (payload if key == "event" else payload["event"])[key] = value
+        intake = Intake(
+            Bot(world.team_id, world.bot.id),
+            receive,
+            people=people,
+            threads=Threads(api, people),
+            urls=ResponseUrls(),
+        )
+        request = AsyncBoltRequest(body={}, mode="socket_mode")
+        request.body = payload  # put in afterwards, since Bolt itself fails on some
+        answer = await intake.take(request)
+        await api.aclose()
+        return answer.status
+
+    async def receive(message: InboundMessage) -> None:
+        dump_json(message)
+
+    world = SlackServer()
+    ana = world.user("Ana")
+    base_url = "http://127.0.0.1:9/api/"
+    token = SecretStr("xoxb-1")
+    api = SlackApi(SlackSettings(bot_token=token, app_token=SecretStr("xapp-1"), base_url=base_url))
+    people = People(api)
+    assert asyncio.run(take()) == 200
