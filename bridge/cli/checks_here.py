@@ -1,0 +1,102 @@
+"""What `galata doctor` checks on this machine: Python, libraries, files, database."""
+
+from __future__ import annotations
+
+import platform
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from bridge.cli.finding import Finding
+from bridge.cli.packages import DISTRIBUTION
+from memory.database import Database
+from memory.errors import StoreError
+
+OLDEST_PYTHON = (3, 11)
+_INSTALL = "install them again with `make run` in Galata's folder"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Python's version."""
+    text = ".".join(map(str, version))
+    if version >= OLDEST_PYTHON:
+        return Finding("ok", "python", f"{platform.python_implementation()} {text}")
+    return Finding("FAIL", "python", f"{text} is too old", "install Python 3.11 or newer")
+
+
+def libraries(requirements: Iterable[str] | None = None) -> Finding:
+    """Whether every library that Galata asks for is there, in a version that it knows."""
+    wanted = metadata.requires(DISTRIBUTION) or [] if requirements is None else requirements
+    there: list[str] = []
+    wrong: list[str] = []
+    for requirement in wanted:
+        name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{name} is missing")
+            continue
+        fits = _fits(version, requirement.removeprefix(name))
+        (there if fits else wrong).append(f"{name} {version}")
+    if wrong:
+        return Finding("FAIL", "libraries", f"not as needed: {', '.join(wrong)}", _INSTALL)
+    return Finding("ok", "libraries", ", ".join(there))
+
+
+def _fits(version: str, constraint: str) -> bool:
+    """Whether a version fits bounds such as `>=3.11,<4`, the only ones that pyproject.toml has."""
+    for operator, bound in re.findall(r"(>=|<)\s*([0-9.]+)", constraint):
+        if (_numbers(version) >= _numbers(bound)) is not (operator == ">="):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"[0-9]+(\.[0-9]+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def files(data: Path, secrets: Path | None) -> Iterator[Finding]:
+    """The modes of the data folder, its database and the file of secrets beside the config."""
+    if not data.is_dir():
+        yield Finding("note", "data", f"{data} is not there", "the first start makes it")
+    else:
+        names = sorted([data, *data.glob("*.db*")])
+        yield from _modes("data", names) or [Finding("ok", "data", f"{data} is yours alone")]
+    if secrets is not None and secrets.is_file():
+        yield from _modes("secrets", [secrets]) or [
+            Finding("ok", "secrets", f"{secrets} is yours alone")
+        ]
+
+
+def _modes(subject: str, paths: Iterable[Path]) -> list[Finding]:
+    return [
+        Finding(
+            "FAIL", subject, f"others can use {path} (mode {path.stat().st_mode & 0o777:04o})",
+            f"chmod go= '{path}'",
+        )
+        for path in paths
+        if path.stat().st_mode & _OTHERS
+    ]  # fmt: skip
+
+
+async def database(path: Path, size: int | None) -> Finding:
+    """Whether the database opens, and is whole; `size` in bytes, None when there is none."""
+    if size is None:
+        return Finding("note", "database", f"{path} is not there", "the first start makes it")
+    try:
+        opened = await Database.open(path)
+        try:
+            verdicts = [str(row[0]) for row in await opened.read("PRAGMA integrity_check(3)")]
+        finally:
+            await opened.close()
+    except StoreError as error:
+        return Finding("FAIL", "database", str(error))
+    if verdicts != ["ok"]:
+        fix = "stop the bot and restore the folder from a backup"
+        return Finding("FAIL", "database", f"{path} is damaged ({'; '.join(verdicts)})", fix)
+    return Finding("ok", "database", f"{path} is whole, {size / 1e6:.1f} MB")

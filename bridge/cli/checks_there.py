@@ -1,0 +1,75 @@
+"""What `galata doctor` asks others: one call to the model, one to each platform."""
+
+from __future__ import annotations
+
+from bridge.cli.finding import Finding
+from bridge.cli.probe import ProbeFailed, probe_model, probe_slack, probe_telegram
+from bridge.settings import Config
+from channels.errors import ChannelError, ChannelFailed
+
+_PRIVACY = (
+    "in groups it hears commands such as /ask and replies to it, but no mentions; for those: "
+    "@BotFather, /setprivacy, Disable, then remove the bot from the group and add it again"
+)
+
+
+async def provider(config: Config) -> Finding:
+    """A real call to the model that answers."""
+    if config.local_model:
+        return _embedded()
+    model = config.models[config.model]
+    name = f"{model.provider}: {model.id}"
+    try:
+        await probe_model(model.provider, config.providers[model.provider], model)
+    except ProbeFailed as error:
+        fix = f"check providers.{model.provider} and models.{config.model}"
+        return Finding("FAIL", "model", f"{name}: {error}", fix)
+    if model.price is None:
+        fix = f"set models.{config.model}.price, or the month's limit does not count it"
+        return Finding("note", "model", f"{name} answers, but has no price", fix)
+    return Finding("ok", "model", f"{name} answers; prices of {model.price.as_of}")
+
+
+def _embedded() -> Finding:
+    from bridge.local_model import MODEL, available
+
+    if available():
+        return Finding("ok", "model", f"{MODEL}, embedded (no key is set)")
+    return Finding("note", "model", "embedded, not yet installed", "`galata run` installs it")
+
+
+async def telegram(config: Config) -> Finding | None:
+    """Who the bot is, and whether it hears mentions in groups; None when Telegram is off."""
+    if config.channels.telegram is None:
+        return None
+    try:
+        bot = await probe_telegram(config.channels.telegram)
+    except ChannelError as error:
+        return _refused("telegram", error)
+    name = f"@{bot.username} ({bot.id})"
+    if bot.sees_all_group_messages:
+        return Finding("ok", "telegram", f"{name}, privacy mode off")
+    return Finding("note", "telegram", f"{name}, privacy mode on", _PRIVACY)
+
+
+async def slack(config: Config) -> Finding | None:
+    """Who the app is, and whether it has all its scopes; None when Slack is off."""
+    if config.channels.slack is None:
+        return None
+    from channels.slack.probe import missing_scopes
+
+    try:
+        app = await probe_slack(config.channels.slack)
+    except ChannelError as error:
+        return _refused("slack", error)
+    missing = missing_scopes(app)
+    name = f"{app.name} in {app.team} ({app.team_id})"
+    if missing:
+        fix = "give the app the manifest of `galata slack manifest` and install it again"
+        return Finding("FAIL", "slack", f"{name} lacks the scopes {', '.join(missing)}", fix)
+    return Finding("ok", "slack", f"{name}, all {len(app.scopes)} scopes")
+
+
+def _refused(subject: str, error: ChannelError) -> Finding:
+    fix = "give it a valid token" if isinstance(error, ChannelFailed) else "check the network"
+    return Finding("FAIL", subject, str(error), fix)

@@ -1,0 +1,55 @@
+"""Everything that `galata doctor` checks once Galata's packages are known to be its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+
+from bridge.app import DATABASE
+from bridge.cli import checks_here, checks_there
+from bridge.cli.finding import Finding
+from bridge.cli.options import CommandFailed, Options
+from bridge.config import ENV_FILE, Config
+from bridge.log import Redactor
+
+
+def examine(options: Options) -> list[Finding]:
+    """All findings, without secrets; what needs the configuration is left out when that is bad."""
+    findings: list[Finding] = [checks_here.python(), checks_here.libraries()]
+    redactor = Redactor()
+    config: Config | None = None
+    try:
+        config = options.load_config()
+        redactor.add(config.secrets())
+        findings.append(Finding("ok", "config", _source(options)))
+    except CommandFailed as error:
+        findings += [Finding("FAIL", "config", line) for line in str(error).splitlines()]
+    findings += checks_here.files(options.data, _secrets(options))
+    path = options.data / DATABASE
+    size = path.stat().st_size if path.is_file() else None
+    findings += asyncio.run(_asked(checks_here.database(path, size), config))
+    return [replace(finding, text=redactor.clean(finding.text)) for finding in findings]
+
+
+def _source(options: Options) -> str:
+    return "the environment" if options.config is None else str(options.config)
+
+
+def _secrets(options: Options) -> Path | None:
+    """The file of secrets that the configuration reads."""
+    return None if options.config is None else options.config.parent / ENV_FILE
+
+
+async def _asked(database: Awaitable[Finding], config: Config | None) -> list[Finding]:
+    """The checks that wait for others, all at once."""
+    if config is None:
+        return [await database]
+    found = await asyncio.gather(
+        database,
+        checks_there.provider(config),
+        checks_there.telegram(config),
+        checks_there.slack(config),
+    )
+    return [finding for finding in found if finding is not None]
