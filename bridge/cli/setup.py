@@ -130,25 +130,33 @@ def _model(environ: Mapping[str, str]) -> tuple[Endpoint, ModelSettings]:
     )
 
     def take(key: str) -> tuple[Endpoint, ModelSettings]:
-        kind = "anthropic" if _secret(key).startswith(ANTHROPIC_PREFIX) else "openai"
-        base_url = environ.get(PROVIDER_VARIABLES[kind]["base_url"]) or None
-        model = model_settings(kind, kind, environ.get(MODEL_VARIABLE) or DEFAULTS[kind])
+        provider, model = _provider(key, environ)
         try:
             settings = ProviderSettings.model_validate(
-                {"kind": kind, "api_key": key, "base_url": base_url}
+                {"kind": provider.name, "base_url": provider.base_url, **provider.secrets}
             )
-            asyncio.run(probe_model(kind, settings, model))
+            asyncio.run(probe_model(provider.name, settings, model))
         except ValidationError as error:
             raise Refused(_first(error)) from None
         except ProbeFailed as error:
-            raise Refused(f"{kind}, {model.id}: {error}") from None
+            raise Refused(f"{provider.name}, {model.id}: {error}") from None
         say(f"  fine: {model.id} answers")
         if model.price is None:
             say("  its price is not known: add it in the file, else no limit can stop it")
-        return Endpoint(kind, {"api_key": key}, base_url), model
+        return provider, model
 
     question = f"Key of Anthropic (sk-ant-...) or OpenAI{_or_given(given[1], given[0])}"
     return ask(question, take, default=given[1], hidden=True)
+
+
+def _provider(key: str, environ: Mapping[str, str]) -> tuple[Endpoint, ModelSettings]:
+    """Whose key it is, and the model that it is for. An endpoint of one's own may need no key."""
+    kind = "anthropic" if key.startswith(ANTHROPIC_PREFIX) else "openai"
+    base_url = environ.get(PROVIDER_VARIABLES[kind]["base_url"]) or None
+    keyless = not key and kind == "openai" and base_url is not None
+    secrets = {} if keyless else {"api_key": _secret(key)}
+    model = model_settings(kind, kind, environ.get(MODEL_VARIABLE) or DEFAULTS[kind])
+    return Endpoint(kind, secrets, base_url), model
 
 
 def _key_variables() -> list[str]:

@@ -67,7 +67,7 @@ def config_text(answers: Answers) -> str:
         "channels:",
         f"  {channel.name}: {_section(channel, CHANNEL_VARIABLES)}",
         "limits:",
-        f"  cost_per_month_usd: {answers.limit_usd:.2f}",
+        f"  cost_per_month_usd: {_number(answers.limit_usd)}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -116,6 +116,10 @@ def _price(model: ModelSettings) -> str:
         return ""
     values = model.price.model_dump(mode="json", exclude_none=True)
     return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _quoted(text: str) -> str:
