@@ -5,27 +5,14 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent.deadlines import StreamWatch
 from agent.errors import RefusalKind
-from agent.messages import (
-    Block,
-    ImageBlock,
-    JsonObject,
-    JsonValue,
-    Message,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    begins_turn,
-)
+from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from agent.provider import (
     Completed,
     ModelRequest,
@@ -36,27 +23,16 @@ from agent.provider import (
     Usage,
     UsageReport,
 )
-from agent.providers.client import (
-    NO_IMAGES,
-    SdkProvider,
-    StreamEnded,
-    WireIds,
-    call_ids,
-    parse_arguments,
-    result_text,
-    unique_calls,
-    well_formed,
-    wire_name,
-    without_tools,
-)
+from agent.providers.anthropic_body import has_thinking, render
+from agent.providers.client import SdkProvider, stream_ended
 from agent.providers.errors import refusal_of
+from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
     from anthropic.types import RawMessageStreamEvent
 
 BASE_URL = "https://api.anthropic.com"
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # the API's own pattern for tool_use ids
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -66,7 +42,6 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "refusal",
     "pause_turn": "pause",
 }
-_CACHED: JsonObject = {"type": "ephemeral"}
 
 
 class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
@@ -87,15 +62,19 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             open_telemetry=False,
             http_client=DefaultAsyncHttpxClient(trust_env=False, proxy=proxy),
         )
-        client._custom_headers = {}  # pyright: ignore[reportPrivateUsage] - ANTHROPIC_CUSTOM_HEADERS
+        # Instead of what ANTHROPIC_CUSTOM_HEADERS says. The SDK sends the key as a bearer token;
+        # compatible endpoints may know the older header only.
+        headers = {"x-api-key": key} if settings.base_url else {}
+        client._custom_headers = headers  # pyright: ignore[reportPrivateUsage]
         _ = client.messages  # imports what the first call needs
         return client
 
     async def _events(
         self, client: AsyncAnthropic, request: ModelRequest, watch: StreamWatch
     ) -> AsyncGenerator[StreamEvent]:
-        answer = _Answer(f"{self.name}/{request.model}", call_ids(request.messages))
-        async with await self._open(client, request) as events:
+        model = f"{self.name}/{request.model}"
+        answer = _Answer(model, request)
+        async with await _open(client, request, model) as events:
             async for event in events:
                 watch.beat()
                 told = answer.take(event)
@@ -103,127 +82,28 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
                     yield told
         yield answer.completed()
 
-    async def _open(
-        self, client: AsyncAnthropic, request: ModelRequest
-    ) -> AsyncStream[RawMessageStreamEvent]:
-        """Start the call; once more without thinking when it no longer fits what stands before it:
-        the conversation may have been shortened since."""
-        from anthropic import BadRequestError
 
-        body: dict[str, Any] = render(request, f"{self.name}/{request.model}")
-        events: AsyncStream[RawMessageStreamEvent]
-        try:
-            events = await client.messages.create(stream=True, **body)
-        except BadRequestError as error:
-            if not _refuses_thinking(error, body):
-                raise
-        else:
-            return events
-        body = render(request, None)
+async def _open(
+    client: AsyncAnthropic, request: ModelRequest, model: str
+) -> AsyncStream[RawMessageStreamEvent]:
+    """Start the call; once more without thinking when its seal is refused.
+
+    A seal is bound to everything before it, and trimming or new instructions change that.
+    """
+    from anthropic import BadRequestError
+
+    body = render(request, model)
+    events: AsyncStream[RawMessageStreamEvent]
+    try:
         events = await client.messages.create(stream=True, **body)
-        return events
-
-
-def _refuses_thinking(error: Exception, body: dict[str, Any]) -> bool:
-    refusal = refusal_of(error)
-    if refusal.kind not in (RefusalKind.FORMAT, RefusalKind.UNKNOWN):
-        return False
-    kinds = {block["type"] for message in body["messages"] for block in message["content"]}
-    return "thinking" in refusal.detail and not kinds.isdisjoint(("thinking", "redacted_thinking"))
-
-
-def render(request: ModelRequest, model: str | None) -> dict[str, Any]:
-    """The request's body. `model`: the name on the thinking blocks that may go back; None: none."""
-    traits = request.traits
-    offered = request.tools if traits.tools else ()
-    # The API takes calls and results only in requests that define tools.
-    spoken = request.messages if offered else without_tools(request.messages)
-    ids = WireIds(spoken, _ID)
-    turn = max(number for number, message in enumerate(spoken) if begins_turn(message))
-    messages: list[dict[str, Any]] = []
-    for number, message in enumerate(spoken):
-        # Thinking is bound to all that stands before it, which trimming changes between turns.
-        own = model if number > turn else None
-        content = list(_content(message, ids, own, traits.images))
-        messages.append({"role": message.role, "content": content})
-    _cache_here(messages[-1]["content"])
-    body: dict[str, Any] = {
-        "model": request.model,
-        "max_tokens": request.max_output_tokens,
-        "messages": messages,
-    }
-    if offered:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in offered
-        ]
-    if request.system.strip() and traits.system_prompt:
-        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
-    elif offered:  # tools come before the system prompt: a mark there covers both
-        body["tools"][-1]["cache_control"] = _CACHED
-    return well_formed(body)
-
-
-def _cache_here(content: Any) -> None:
-    """The conversation so far is a prefix of the next request: let the provider keep it."""
-    content[-1] = {**content[-1], "cache_control": _CACHED}
-
-
-def _content(
-    message: Message, ids: WireIds, model: str | None, images: bool
-) -> Iterator[dict[str, JsonValue]]:
-    shown: list[ImageBlock] = []  # of failed results: those may hold text only
-    for block in message.blocks:
-        match block:
-            case TextBlock() | ImageBlock():
-                yield _plain(block, images)
-            case ThinkingBlock():
-                yield from _thinking(block, model)
-            case ToolUseBlock():
-                yield {
-                    "type": "tool_use",
-                    "id": ids(block.id),
-                    "name": wire_name(block.name),
-                    "input": block.arguments,
-                }
-            case ToolResultBlock():
-                yield _result(block, ids, images)
-                if block.is_error:
-                    shown += [part for part in block.content if isinstance(part, ImageBlock)]
-    yield from (_plain(image, images) for image in shown)
-
-
-def _result(block: ToolResultBlock, ids: WireIds, images: bool) -> dict[str, JsonValue]:
-    if block.is_error:
-        content: list[JsonValue] = [{"type": "text", "text": result_text(block)}]
-    else:
-        content = [_plain(part, images) for part in block.content]
-    return {
-        "type": "tool_result",
-        "tool_use_id": ids(block.tool_use_id),
-        "content": content,
-        "is_error": block.is_error,
-    }
-
-
-def _plain(block: TextBlock | ImageBlock, images: bool) -> JsonObject:
-    if isinstance(block, TextBlock):
-        return {"type": "text", "text": block.text}
-    if not images:
-        return {"type": "text", "text": NO_IMAGES}
-    data = base64.b64encode(block.data).decode("ascii")
-    source: JsonObject = {"type": "base64", "media_type": block.media_type, "data": data}
-    return {"type": "image", "source": source}
-
-
-def _thinking(block: ThinkingBlock, model: str | None) -> Iterator[dict[str, JsonValue]]:
-    """Byte-identical to the model that sealed it, and to no other."""
-    if block.model != model:
-        return
-    if block.redacted is not None:
-        yield {"type": "redacted_thinking", "data": block.redacted}
-    elif block.signature:
-        yield {"type": "thinking", "thinking": block.text, "signature": block.signature}
+    except BadRequestError as error:
+        refusal = refusal_of(error)
+        about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
+        if not (about and has_thinking(body)):
+            raise
+        body = render(request, model, thinking=False)
+        events = await client.messages.create(stream=True, **body)
+    return events
 
 
 @dataclass(slots=True)
@@ -241,9 +121,9 @@ class _Draft:
 class _Answer:
     """What the events of one stream add up to."""
 
-    def __init__(self, model: str, used: set[str]) -> None:
+    def __init__(self, model: str, request: ModelRequest) -> None:
         self._model = model
-        self._used = used
+        self._request = request
         self._drafts: dict[int, _Draft] = {}
         self._usage: Usage | None = None
         self._stop: str | None = None
@@ -276,7 +156,7 @@ class _Answer:
             draft.data = block.data
         elif block.type == "text" and block.text:
             draft.parts.append(block.text)
-            return TextDelta(block.text)
+            return TextDelta(clean(block.text))
         return None
 
     def _delta(self, index: int, delta: Any) -> StreamEvent | None:
@@ -284,7 +164,7 @@ class _Answer:
         draft = self._drafts[index]
         if kind == "text_delta":
             draft.parts.append(delta.text)
-            return TextDelta(delta.text) if delta.text else None
+            return TextDelta(clean(delta.text)) if delta.text else None
         if kind == "input_json_delta":
             draft.parts.append(delta.partial_json)
         elif kind == "thinking_delta":
@@ -295,22 +175,26 @@ class _Answer:
         return None
 
     def completed(self) -> Completed:
-        """The whole message. Raises `StreamEnded` when the end marker is missing."""
+        """The whole message. Raises `AnswerFailed` when the end marker is missing."""
         if not self._ended or self._stop is None:
-            raise StreamEnded("the stream ended without message_stop")
+            raise stream_ended("message_stop")
         blocks = [self._finished(self._drafts[index]) for index in sorted(self._drafts)]
-        made = (block for block in blocks if isinstance(block, ToolUseBlock))
-        calls = iter(unique_calls(made, self._used))
+        calls = unique_calls(
+            [block for block in blocks if isinstance(block, ToolUseBlock)], self._request.messages
+        )
+        renamed = iter(calls)
         whole = tuple(
-            next(calls) if isinstance(block, ToolUseBlock) else block
+            next(renamed) if isinstance(block, ToolUseBlock) else block
             for block in blocks
             if block is not None
         )
         stop = _STOPS.get(self._stop, "other")
+        if is_cut(calls, self._usage, self._request):
+            stop = "length"  # whatever a compatible server calls it
         return Completed(Message("assistant", whole), stop, self._usage)
 
     def _finished(self, draft: _Draft) -> Block | None:
-        text = well_formed("".join(draft.parts))
+        text = clean("".join(draft.parts))
         match draft.kind:
             case "text":
                 return TextBlock(text) if text else None

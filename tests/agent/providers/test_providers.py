@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -210,8 +209,7 @@ async def test_thinking_goes_back_to_its_model_and_to_no_other(kind: str) -> Non
         await it.answer(*talk)
         assert "hmm" in str(it.server.requests[-1].body)
         assert it.server.refusals == []
-        with contextlib.suppress(ProviderError):  # DeepSeek wants its own reasoning back
-            await it.answer(*talk, model="other-model")
+        await it.answer(*talk, model="other-model")
         assert "hmm" not in str(it.server.requests[-1].body)
 
 
@@ -230,13 +228,28 @@ async def test_compatible_servers_are_learnt_once(rules: Callable[[], Rules]) ->
         assert len(it.server.refusals) <= 2
 
 
-async def test_reasoning_is_kept_from_a_server_that_does_not_know_it() -> None:
-    async with bed("openai") as it:
-        it.server.answer(thinking("hmm"), "Hello.")
-        first = await it.answer()
-        it.server.answer("fine")
-        again = await it.answer(user_text("hi"), first.message, user_text("and?"))
-        assert again.message.text == "fine"
+@pytest.mark.parametrize(("rules", "refused"), [(Rules, 1), (deepseek, 0)])
+async def test_reasoning_goes_back_with_calls_to_the_servers_that_take_it(
+    rules: Callable[[], Rules], refused: int
+) -> None:
+    async with bed("openai", rules=rules()) as it:
+        for _ in range(2):
+            it.server.answer(thinking("hmm"), tool("now", {}))
+            first = await it.answer()
+            (call,) = first.message.tool_uses
+            result = ToolResultBlock(call.id, (TextBlock("noon"),))
+            await it.answer(user_text("hi"), first.message, Message("user", (result,)))
+        assert len(it.server.refusals) == refused
+
+
+async def test_deepseek_takes_calls_that_another_model_made() -> None:
+    """It refuses calls without reasoning once, and gets an empty one from then on."""
+    async with bed("openai", rules=deepseek()) as it:
+        call = ToolUseBlock("a", "now", {})
+        result = ToolResultBlock("a", (TextBlock("noon"),))
+        talk = [user_text("hi"), Message("assistant", (call,)), Message("user", (result,))]
+        for _ in range(2):
+            await it.answer(*talk)
         assert len(it.server.refusals) == 1
 
 
