@@ -1,0 +1,126 @@
+"""`galata` as a process: on a pseudo-terminal that a test types into, or on pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pty
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+# Makes the terminal that is its standard input the controlling one, as a login does: getpass reads
+# from there, and Ctrl-C becomes a signal.
+_LOGIN = (
+    "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+_WAIT_S = 30
+
+
+def environ(home: Path, **more: str) -> dict[str, str]:
+    """A bare environment."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TZ": "Europe/Berlin",
+        "PYTHONWARNINGS": "error::ResourceWarning",
+        **more,
+    }
+
+
+class ScriptedTerminal:
+    """What a person sees (`shown`) and types."""
+
+    def __init__(self, process: asyncio.subprocess.Process, master: int) -> None:
+        self._process = process
+        self._master = master
+        self._grew = asyncio.Event()
+        self._read = 0
+        self.shown = ""
+        asyncio.get_running_loop().add_reader(master, self._take)
+
+    def _take(self) -> None:
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # Linux's end of a terminal
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._master)
+        self.shown += data.decode(errors="replace")
+        self._grew.set()
+
+    async def expect(self, text: str) -> None:
+        """Wait until `text` is shown after what was expected before."""
+        async with asyncio.timeout(_WAIT_S):
+            while (found := self.shown.find(text, self._read)) < 0:
+                assert self._process.returncode is None, f"it ended; shown:\n{self.shown}"
+                self._grew.clear()
+                await self._grew.wait()
+        self._read = found + len(text)
+
+    def type(self, line: str) -> None:
+        """A line with Enter."""
+        os.write(self._master, f"{line}\n".encode())
+
+    def press(self, control: bytes) -> None:
+        """Ctrl-C is `b"\\x03"`, Ctrl-D `b"\\x04"`."""
+        os.write(self._master, control)
+
+    async def ended(self) -> int:
+        """The exit code."""
+        async with asyncio.timeout(_WAIT_S):
+            return await self._process.wait()
+
+    async def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+        asyncio.get_running_loop().remove_reader(self._master)
+        os.close(self._master)
+
+
+@asynccontextmanager
+async def terminal(
+    *words: str, cwd: Path, env: Mapping[str, str]
+) -> AsyncIterator[ScriptedTerminal]:
+    """`galata WORDS` on a terminal of its own."""
+    master, slave = pty.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", _LOGIN, "-m", "bridge", *words),
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=cwd,
+            env=env,
+        )
+    finally:
+        os.close(slave)
+    script = ScriptedTerminal(process, master)
+    try:
+        yield script
+    except TimeoutError:
+        raise AssertionError(f"not shown; what is:\n{script.shown}") from None
+    finally:
+        await script.close()
+
+
+async def piped(
+    *words: str, cwd: Path, env: Mapping[str, str], typed: str = ""
+) -> tuple[int, str, str]:
+    """`galata WORDS` with `typed` as its input: exit code, output, errors."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bridge", *words),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=cwd,
+        env=env,
+    )
+    async with asyncio.timeout(_WAIT_S):
+        out, errors = await process.communicate(typed.encode())
+    assert process.returncode is not None
+    return process.returncode, out.decode(), errors.decode()
