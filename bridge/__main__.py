@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return function(name)(options)
     except CommandFailed as error:
-        tell(f"galata: {error}")
+        tell(str(error))
         return FAILED
     except KeyboardInterrupt:
         tell("")
