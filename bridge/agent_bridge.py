@@ -216,7 +216,8 @@ class AgentBridge:
         plan = await self._plan(rows, messages, run_id)
         token = self._tokens.register(run_id, session_key, plan.person)
         try:
-            run = ActiveRun(run_id, session_key, plan.person, messages[-1].sent_at, token)
+            newest = messages[-1]
+            run = ActiveRun(run_id, session_key, newest.address, plan.person, newest.sent_at, token)
             await self._unmark(messages)
             await self._lanes.carry_out(Turn(self._services, plan), run)
         finally:

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from agent.cancel import CancelToken
+from channels.base import Address
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ class ActiveRun:
 
     run_id: str
     session_key: str
+    address: Address
     person: str
     asked_at: datetime
     token: CancelToken
@@ -90,6 +92,10 @@ class Lanes:
         """The session's run, or None."""
         lane = self._lanes.get(session_key)
         return lane.active if lane else None
+
+    def all_active(self) -> list[ActiveRun]:
+        """The runs of all sessions."""
+        return [lane.active for lane in self._lanes.values() if lane.active is not None]
 
     def __len__(self) -> int:
         return len(self._lanes)

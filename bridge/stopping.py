@@ -7,6 +7,7 @@ whose platform message is older than the question it would hit does nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from agent.cancel import CancelTokenRegistry
@@ -85,12 +86,22 @@ class Stopping:
         return say("nothing_running")
 
     def _target(self, message: InboundMessage, place: SessionPlace) -> ActiveRun | None:
-        """A button names its run; a command or word means the conversation's."""
+        """A button names its run; a command or word means the conversation's, or, where commands
+        cannot be given in threads, the person's run in any thread of the chat."""
         if message.press is None:
-            return self._lanes.active(place.key)
+            return self._lanes.active(place.key) or self._in_a_thread(message)
         registered = self._tokens.get(message.press.value)
         run = self._lanes.active(registered.session) if registered else None
         return run if run is not None and run.run_id == message.press.value else None
+
+    def _in_a_thread(self, message: InboundMessage) -> ActiveRun | None:
+        here, person = message.address, message.sender.id
+        if here.private or here.thread is not None:
+            return None
+        for run in self._lanes.all_active():
+            if run.person == person and replace(run.address, thread=None) == here:
+                return run
+        return None
 
     def _may_stop(self, message: InboundMessage, run: ActiveRun) -> bool:
         person = message.sender.id

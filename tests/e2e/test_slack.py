@@ -96,6 +96,15 @@ async def test_the_word_stop_works_in_a_channels_thread(world: World) -> None:
     await channel.wait_for_text("Stopped.")
 
 
+async def test_the_slash_command_in_a_channel_reaches_ones_run_in_a_thread(world: World) -> None:
+    channel = world.slack.channel("general", members=[world.ana])
+    reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
+    channel.send("<@BOT> hi", sender=world.ana)
+    await reply.reached.wait()
+    channel.slash("/galata", "cancel", world.ana)
+    await channel.wait_for_text("Stopped.")
+
+
 async def test_a_restart_keeps_the_conversation(world: World) -> None:
     world.llm.answer("Noted.")
     world.dm.send("My cat is called Pablo.")
