@@ -87,16 +87,18 @@ def _refuse_constant(name: str) -> float:
 
 
 def unique_calls(calls: Iterable[ToolUseBlock], earlier: Iterable[Message]) -> list[ToolUseBlock]:
-    """Calls of one answer, with ids that are there and that no call before has."""
+    """Calls of one answer as they can be stored, with ids that are there and that no call before
+    has."""
     seen = {call.id for message in earlier for call in message.tool_uses}
     result: list[ToolUseBlock] = []
     for call in calls:
-        fresh, number = call.id or "call", 1
+        wanted = clean(call.id) or "call"
+        fresh, number = wanted, 1
         while fresh in seen:
             number += 1
-            fresh = f"{call.id or 'call'}_{number}"
+            fresh = f"{wanted}_{number}"
         seen.add(fresh)
-        result.append(call if fresh == call.id else replace(call, id=fresh))
+        result.append(replace(call, id=fresh, name=clean(call.name)))
     return result
 
 
