@@ -17,6 +17,7 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended
 
 def main(argv: list[str] | None = None) -> int:
     """Carry out a command. Returns the exit code; exits with 2 on wrong use."""
+    open_streams()
     name, options = parse(argv, os.environ)
     setup("WARNING", as_json=False, redactor=Redactor())  # until the configuration is known
     try:
@@ -30,6 +31,18 @@ def main(argv: list[str] | None = None) -> int:
     except Exception:
         log.exception("galata has to end: this is a mistake in it, please report it")
         return FAILED
+
+
+def open_streams() -> None:
+    """Put /dev/null where a service manager closed standard input, output or errors: the next file
+    or socket would be opened in its place."""
+    streams = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+    for descriptor, (name, mode) in enumerate(streams):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
 
 
 if __name__ == "__main__":

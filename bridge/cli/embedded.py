@@ -16,6 +16,7 @@ NOTICE = (
     "No ANTHROPIC_API_KEY or OPENAI_API_KEY is set, so a small model runs on this machine: it is "
     "weak, English only and without tools. For a real one: export ANTHROPIC_API_KEY=..."
 )
+_STANDARD_ERROR = 2  # its file descriptor
 _INSTEAD = "set ANTHROPIC_API_KEY or OPENAI_API_KEY instead"
 
 
@@ -39,9 +40,9 @@ def install(python: str, lock: Path) -> None:
             f"clone); {_INSTEAD}"
         )
     command = [python, "-m", "pip", "--disable-pip-version-check", "install"]
-    command += ["--no-deps", "--require-hashes", "--quiet", "--progress-bar", "on", "-r", str(lock)]
+    command += ["--no-deps", "--require-hashes", "-r", str(lock)]
     try:
-        ended = subprocess.run(command, stdout=sys.stderr, check=False)  # noqa: S603 - our own words
+        ended = subprocess.run(command, stdout=_STANDARD_ERROR, check=False)  # noqa: S603 - our own words
     except OSError as error:
         raise CommandFailed(f"pip cannot be started: {error.strerror}; {_INSTEAD}") from None
     if ended.returncode != 0:

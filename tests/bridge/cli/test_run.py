@@ -1,0 +1,133 @@
+"""`galata run` and `galata chat` as processes: pipes, a terminal, a platform, a closed input."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.bridge.cli.scripted import environ, piped, terminal
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.anthropic_rules import Rules
+from tests.servers.telegram import TelegramServer
+
+CTRL_C = b"\x03"
+
+
+@pytest.fixture
+async def llm() -> AsyncIterator[AnthropicServer]:
+    async with AnthropicServer(Rules(models=("claude-haiku-5-5",))) as server:
+        yield server
+        assert server.refusals == []
+
+
+@pytest.fixture
+def env(llm: AnthropicServer, tmp_path: Path) -> dict[str, str]:
+    """A key, and nothing else."""
+    return environ(tmp_path, ANTHROPIC_API_KEY=llm.api_key, ANTHROPIC_BASE_URL=llm.base_url)
+
+
+async def test_a_piped_conversation_is_only_its_answers(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("Fine, thanks.")
+    llm.answer("Bye!")
+    code, out, errors = await piped(
+        "run", "--data", "d", cwd=tmp_path, env=env, typed="how are you?\nbye\n"
+    )
+    assert (code, out, errors) == (0, "Fine, thanks.\nBye!\n", "")
+    assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "d").glob("*.db*")}
+    assert modes
+    assert set(modes.values()) == {0o600}
+
+
+async def test_no_input_at_all_ends_cleanly(env: dict[str, str], tmp_path: Path) -> None:
+    assert await piped("run", cwd=tmp_path, env=env) == (0, "", "")
+
+
+async def test_a_closed_input_is_an_empty_one(env: dict[str, str], tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'exec "$0" -m bridge run <&-', sys.executable),
+        cwd=tmp_path,
+        env=env,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+
+
+async def test_in_a_terminal_ctrl_c_stops_the_answer_and_then_the_bot(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    reply = llm.answer("A long answer that never ends").stall_after(2)
+    async with terminal("chat", cwd=tmp_path, env=env) as person:
+        await person.expect("> ")
+        person.type("tell me")
+        await person.expect("A long")
+        await reply.reached.wait()
+        person.press(CTRL_C)
+        await person.expect("Stopped")
+        await person.expect("> ")
+        person.press(CTRL_C)
+        assert await person.ended() == 0
+        assert "Traceback" not in person.shown
+        assert "Fatal" not in person.shown
+
+
+async def test_a_token_in_the_environment_is_enough_and_offers_ownership(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    async with TelegramServer() as telegram:
+        env |= {
+            "TELEGRAM_BOT_TOKEN": telegram.token,
+            "TELEGRAM_BASE_URL": telegram.base_url.removesuffix("/bot"),
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bridge", "run"),
+            cwd=tmp_path,
+            env=env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        errors = ""
+        while "t.me" not in errors:
+            errors += (await process.stderr.readline()).decode()
+        assert re.search(r"https://t\.me/galata_test_bot\?start=own_\S{20,}", errors)
+        assert telegram.token not in errors
+        await telegram.wait_for_poll()
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+        assert process.returncode == 0
+
+
+async def test_a_refused_token_ends_with_one_line_that_names_the_key(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    async with TelegramServer() as telegram:
+        token = "999:other-token"
+        env |= {
+            "TELEGRAM_BOT_TOKEN": token,
+            "TELEGRAM_BASE_URL": telegram.base_url.removesuffix("/bot"),
+        }
+        code, out, errors = await piped("run", cwd=tmp_path, env=env)
+    assert code == 1
+    assert out == ""
+    assert "channels.telegram.token" in errors
+    assert token not in errors
+    assert "Traceback" not in errors
+
+
+async def test_a_data_folder_that_cannot_be_made_is_told(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    code, _, errors = await piped("run", "--data", "file/d", cwd=tmp_path, env=env)
+    assert code == 1
+    assert errors == "--data file/d: cannot be created: Not a directory\n"
