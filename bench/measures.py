@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
+
 from bench.processes import Child
 from bench.report import Measure, Measures, percentile
 
@@ -71,12 +73,17 @@ class Bench:
         return found
 
     def latency(self) -> Measures:
-        """What the bot adds to a message on its way in and on its way out, many chats talking."""
+        """What the bot adds to a message on its way in and on its way out, many chats talking.
+
+        `load_others_cpu` is what other programs of the machine used meanwhile: with more than a
+        tenth of a core the latencies say little.
+        """
         size = self._size
         with self._bot("anthropic") as bot:
             bot.wait_ready()
             self._steady_rss(bot)
             before = bot.ask()["cpu_s"]
+            busy, since = self._others_cpu_s(bot), time.monotonic()
             found = self._servers.ask(
                 size.load_s + size.warm_s + 60,
                 do="load",
@@ -86,6 +93,7 @@ class Bench:
                 warm_s=size.warm_s,
                 seed=1,
             )
+            others = (self._others_cpu_s(bot) - busy) / (time.monotonic() - since)
             cpu_s = bot.ask()["cpu_s"] - before
             rss_mb = bot.rss_mb
         return {
@@ -96,7 +104,13 @@ class Bench:
             "load_lost": Measure(found["lost"], "messages", 0),
             "load_cpu_per_turn_ms": Measure(1000 * cpu_s / found["asked"], "ms"),
             "load_rss_mb": Measure(rss_mb, "MB"),
+            "load_others_cpu": Measure(others, "cores"),
         }
+
+    def _others_cpu_s(self, bot: Child) -> float:
+        """CPU seconds so far of everything on the machine but the bot and the servers."""
+        busy = psutil.cpu_times()
+        return float(busy.user + busy.system) - bot.cpu_s - self._servers.cpu_s
 
     def turns(self) -> Measures:
         """Turns a second of the bridge alone."""

@@ -75,6 +75,12 @@ class Child:
         """Resident memory now, in units of 1024² bytes."""
         return float(self._status.memory_info().rss) / MB
 
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds so far, in the kernel's steps of 10 ms."""
+        used = self._status.cpu_times()
+        return float(used.user + used.system)
+
     def terminate(self) -> None:
         """SIGTERM, for a child that does not read its standard input."""
         self._process.terminate()
