@@ -1,0 +1,112 @@
+"""What the settings of a provider do to its requests, and how its client lives."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from agent.messages import user_text
+from agent.provider import Completed, ModelRequest, Provider
+from agent.providers import build_provider
+from agent.settings import ProviderSettings
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.llm import LlmServer
+from tests.servers.openai import OpenAIServer
+
+SERVERS: dict[str, type[LlmServer]] = {"anthropic": AnthropicServer, "openai": OpenAIServer}
+
+
+def build(kind: Any, server: LlmServer, **changes: Any) -> Provider:
+    settings: dict[str, Any] = {
+        "kind": kind,
+        "api_key": SecretStr(server.api_key),
+        "base_url": server.base_url,
+        **changes,
+    }
+    return build_provider("p", ProviderSettings(**settings))
+
+
+async def answer(provider: Provider) -> str:
+    request = ModelRequest("test-model", "", (user_text("hi"),), (), 100)
+    async with provider.stream(request) as events:
+        completed = [event async for event in events][-1]
+    assert isinstance(completed, Completed)
+    return completed.message.text
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_proxy_gets_the_requests(kind: str) -> None:
+    """The local server stands in for the proxy: the address of the API does not exist."""
+    async with SERVERS[kind]() as server:
+        address = server.base_url.replace(server.origin, "http://api.invalid")
+        provider = build(kind, server, base_url=address, proxy=SecretStr(server.origin))
+        server.answer("through the proxy")
+        assert await answer(provider) == "through the proxy"
+        assert server.requests[-1].headers["host"] == "api.invalid"
+        await provider.aclose()
+
+
+@pytest.mark.parametrize(("organization", "sent"), [("org-local", "org-local"), (None, None)])
+async def test_the_organisation_is_the_configured_one_or_none(
+    organization: str | None, sent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-from-environment")
+    async with OpenAIServer() as server:
+        provider = build("openai", server, organization=organization)
+        server.answer("hello")
+        await answer(provider)
+        assert server.requests[-1].headers.get("openai-organization") == sent
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_the_first_calls_share_one_client(kind: str) -> None:
+    """Nobody warmed it; ten chats ask at once."""
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server)
+        for _ in range(10):
+            server.answer("hello")
+        assert await asyncio.gather(*(answer(provider) for _ in range(10))) == ["hello"] * 10
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_closed_provider_can_be_closed_again_and_used(kind: str) -> None:
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server)
+        await provider.aclose()
+        await provider.warm()
+        await provider.aclose()
+        await provider.aclose()
+        server.answer("back")
+        assert await answer(provider) == "back"
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_building_a_provider_imports_no_sdk(kind: str) -> None:
+    """The SDKs take most of the start and of the memory: they are loaded after it, if at all."""
+    code = (
+        "import sys\n"
+        "from agent.providers import build_provider\n"
+        "from agent.settings import ProviderSettings\n"
+        f"build_provider('p', ProviderSettings(kind={kind!r}, api_key='k'))\n"
+        "assert not {'anthropic', 'openai', 'httpx2'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=os.getcwd())
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_key_is_in_no_repr_and_no_error(kind: str) -> None:
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server, api_key=SecretStr("sk-very-secret-0123456789"))
+        with pytest.raises(Exception, match="HTTP 401") as caught:
+            await answer(provider)
+        await provider.aclose()
+        assert "very-secret" not in f"{provider!r} {vars(provider)!r} {caught.value!r}"
