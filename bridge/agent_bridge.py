@@ -29,6 +29,7 @@ from bridge.stopping import Stopping
 from bridge.turn import Turn, TurnPlan, TurnServices
 from channels.base import Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
+from memory.clock import stamp
 from memory.conversations import SessionPlace
 from memory.inbox import Entry, InboxRow, Kind
 
@@ -65,6 +66,8 @@ class AgentBridge:
         self._channels = channels
         self._group = group
         self._tokens = CancelTokenRegistry()
+        self._marked: set[int] = set()  # inbox rows whose message had to wait
+        self._since = stamp()
         self._beside: set[asyncio.Task[None]] = set()  # commands and notices, beside the lanes
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._lanes = Lanes(group, self._next_turn)
@@ -144,8 +147,11 @@ class AgentBridge:
         if message.more_expected_s and not message.address.private:
             until = asyncio.get_running_loop().time() + message.more_expected_s
             self._cut_texts[place.key, message.sender.id] = until
-        if await self._put(message, place, "turn") is None:
+        id_ = await self._put(message, place, "turn")
+        if id_ is None:
             return
+        if busy:
+            self._marked.add(id_)
         self._lanes.wake(place.key)
         if busy:
             self._start(self._acknowledge_waiting(message), "waiting mark")
@@ -218,7 +224,7 @@ class AgentBridge:
         try:
             newest = messages[-1]
             run = ActiveRun(run_id, session_key, newest.address, plan.person, newest.sent_at, token)
-            await self._unmark(messages)
+            self._unmark(rows, messages)
             await self._lanes.carry_out(Turn(self._services, plan), run)
         finally:
             self._tokens.release(run_id)
@@ -270,8 +276,14 @@ class AgentBridge:
         if not await channel.mark_waiting(message.address, message.message_id, True):
             await self._reply(message, self._text(message, "waiting"))
 
-    async def _unmark(self, messages: tuple[InboundMessage, ...]) -> None:
-        for message in messages:
+    def _unmark(self, rows: list[InboxRow], messages: tuple[InboundMessage, ...]) -> None:
+        """Clear the marks of messages that had to wait; which ones those are is not known of an
+        earlier process's."""
+        for row, message in zip(rows, messages, strict=True):
+            waited = row.id in self._marked or row.received_at < self._since
+            self._marked.discard(row.id)
+            if not waited:
+                continue
             channel = self._channels[message.address.channel]
             self._start(
                 _ignore(channel.mark_waiting(message.address, message.message_id, False)), "unmark"

@@ -69,6 +69,20 @@ class ScriptedTerminal:
         """Ctrl-C is `b"\\x03"`, Ctrl-D `b"\\x04"`."""
         os.write(self._master, control)
 
+    async def leave(self, control: bytes) -> int:
+        """Press a key as often as a person would until it ends; the exit code.
+
+        A signal that comes just before Python begins to read is noticed with the next key only.
+        """
+        async with asyncio.timeout(_WAIT_S):
+            while True:
+                self.press(control)
+                try:
+                    async with asyncio.timeout(2):
+                        return await self._process.wait()
+                except TimeoutError:
+                    continue
+
     async def ended(self) -> int:
         """The exit code."""
         async with asyncio.timeout(_WAIT_S):

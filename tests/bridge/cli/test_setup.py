@@ -85,8 +85,7 @@ async def test_four_questions_lead_to_the_first_answer(world: World) -> None:
         world.llm.answer("Good morning!")
         chat.send("hello")
         await chat.wait_for_text("Good morning!")
-        person.press(CTRL_C)
-        assert await person.ended() == 0
+        assert await person.leave(CTRL_C) == 0
         assert world.telegram.token not in person.shown
         assert world.llm.api_key not in person.shown
     assert world.llm.refusals == []
@@ -145,8 +144,7 @@ async def test_every_wrong_answer_is_told_and_asked_again(world: World) -> None:
         await owner_code(person)
         assert "sk-ant-api03-wrong" not in person.shown
         assert "999:other" not in person.shown
-        person.press(CTRL_C)
-        assert await person.ended() == 0
+        assert await person.leave(CTRL_C) == 0
     assert load(world.config, {}).limits.cost_per_month_usd == 0.005
 
 
@@ -164,8 +162,7 @@ async def test_nothing_is_overwritten_without_asking(world: World) -> None:
         person.type("y")
         await answer_all(person, world)
         await owner_code(person)
-        person.press(CTRL_C)
-        assert await person.ended() == 0
+        assert await person.leave(CTRL_C) == 0
     lines = world.secrets.read_text().splitlines()
     assert lines[:2] == ["# mine", "OTHER='1'"]
     assert f"TELEGRAM_BOT_TOKEN='{world.telegram.token}'" in lines
@@ -188,8 +185,7 @@ async def test_keys_of_the_environment_are_offered_and_never_beat_what_was_typed
         person.type("")
         await person.expect("ANTHROPIC_API_KEY is set differently in the environment")
         await owner_code(person)
-        person.press(CTRL_C)
-        assert await person.ended() == 0
+        assert await person.leave(CTRL_C) == 0
 
 
 @pytest.mark.parametrize(("control", "code"), [(CTRL_C, 130), (CTRL_D, 1)])
@@ -199,8 +195,7 @@ async def test_leaving_early_writes_nothing(world: World, control: bytes, code: 
         person.type(world.telegram.token)
         await person.expect("Key of Anthropic")
         await person.expect(": ")
-        person.press(control)
-        assert await person.ended() == code
+        assert await person.leave(control) == code
         assert "Traceback" not in person.shown
     assert list(world.home.iterdir()) == []
 
