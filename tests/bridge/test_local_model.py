@@ -68,7 +68,9 @@ async def test_a_cancelled_stream_ends_at_once_and_the_next_works(model: ChatMod
                 seen.set()
 
     task = asyncio.ensure_future(read())
-    await seen.wait()
+    first = asyncio.ensure_future(seen.wait())
+    await asyncio.wait([task, first], return_when=asyncio.FIRST_COMPLETED)
+    first.cancel()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

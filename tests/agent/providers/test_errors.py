@@ -14,7 +14,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import RefusalKind as K
@@ -854,6 +854,7 @@ def test_what_helps_stays_in_the_detail() -> None:
 
 
 @given(st.text(), st.sampled_from([None, 200, 400, 404, 413, 422, 429, 500, 529]))
+@settings(deadline=None)
 def test_any_body_gives_a_refusal_with_one_bounded_line(body: str, status: int | None) -> None:
     refusal = classify(status, body)
     assert len(refusal.detail) <= MOST_DETAIL
@@ -866,6 +867,7 @@ def test_any_body_gives_a_refusal_with_one_bounded_line(body: str, status: int |
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
+@settings(deadline=None)
 def test_any_json_gives_a_refusal(body: Any) -> None:
     assert classify(400, body) == classify(400, json.dumps(body))
 
