@@ -13,8 +13,10 @@ from pathlib import Path
 
 # Makes the terminal that is its standard input the controlling one, as a login does: getpass reads
 # from there, and Ctrl-C becomes a signal.
+# A suite that runs in the background may have been started with SIGINT ignored, which children inherit.
 _LOGIN = (
-    "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.login_tty(0);"
+    " os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
 _WAIT_S = 30
 
