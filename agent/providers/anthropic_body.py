@@ -27,6 +27,7 @@ from agent.providers.wire import (
     NO_CONTENT,
     NO_IMAGES,
     WireIds,
+    arguments_object,
     call_as_text,
     clean,
     result_as_text,
@@ -122,7 +123,7 @@ def _block(block: Block, style: _Style) -> Iterator[JsonObject]:
                 "type": "tool_use",
                 "id": style.ids(block.id),
                 "name": wire_name(block.name),
-                "input": block.arguments,
+                "input": arguments_object(block.arguments),
             }
         case ToolUseBlock():
             yield from _text(call_as_text(block))

@@ -41,6 +41,11 @@ def arguments_text(arguments: JsonObject) -> str:
     return clean(json.dumps(arguments, ensure_ascii=False))
 
 
+def arguments_object(arguments: JsonObject) -> JsonObject:
+    """A call's arguments, valid Unicode throughout."""
+    return cast("JsonObject", json.loads(arguments_text(arguments)))
+
+
 def wire_name(name: str) -> str:
     """A tool's name as it may be sent; models also call tools that no provider would accept."""
     return _NOT_IN_NAMES.sub("_", name)[:MOST_NAME] or "unknown"
@@ -75,7 +80,7 @@ def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
     try:
         value = cast("JsonValue", json.loads(text, parse_constant=_refuse_constant))
         if isinstance(value, dict):
-            return cast("JsonObject", json.loads(arguments_text(value))), None
+            return arguments_object(value), None
     except (ValueError, RecursionError):
         pass
     return {}, clean(text)
