@@ -152,7 +152,7 @@ class _Conversation:
             for block in message.blocks
             if isinstance(block, ThinkingBlock) and block.model == self._model
         )
-        return own or ("" if self._dialect.reasoning == "required" else None)
+        return clean(own) or ("" if self._dialect.reasoning == "required" else None)
 
     def _call(self, call: ToolUseBlock) -> JsonObject:
         return {
