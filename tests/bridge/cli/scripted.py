@@ -136,7 +136,12 @@ async def piped(
         cwd=cwd,
         env=env,
     )
-    async with asyncio.timeout(_WAIT_S):
-        out, errors = await process.communicate(typed.encode())
+    try:
+        async with asyncio.timeout(_WAIT_S):
+            out, errors = await process.communicate(typed.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     assert process.returncode is not None
     return process.returncode, out.decode(), errors.decode()
