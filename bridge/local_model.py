@@ -71,6 +71,9 @@ class LocalModel:
         parameters.use_jinja = True
         parameters.offline = True
         parameters.cpuparams.n_threads = 2
+        # Threads that wait must not spin: on a busy machine an answer took minutes instead of seconds.
+        parameters.cpuparams.poll = 0
+        parameters.cpuparams_batch.poll = 0
         self._server = llama.Server(parameters)
         self.base_url = f"{self._server.listening_address}/v1"
 
