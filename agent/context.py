@@ -71,7 +71,7 @@ class TurnWindow:
 
 
 def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages without any model's reasoning.
+    """The messages without any model's reasoning, as many as before (`repair` drops empty ones).
 
     A thinking block is bound to everything before it: system prompt, tools and messages. It is of use
     only within the run that made it, while nothing before it changes.
@@ -80,7 +80,6 @@ def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
         replace(message, blocks=kept) if kept != message.blocks else message
         for message in messages
         for kept in [tuple(b for b in message.blocks if not isinstance(b, ThinkingBlock))]
-        if kept
     )
 
 

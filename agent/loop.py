@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from agent import tool_args
@@ -78,7 +78,7 @@ class ModelCall:
 class AgentTask:
     """What is fixed when a run starts. `history` ends with the question; `earlier`: older
     messages have left it before. `resumed`: messages of this run that an earlier process has
-    stored after the question."""
+    stored after the question; `calls_before`: model calls that it has booked for the run."""
 
     provider: Provider
     model: str
@@ -89,6 +89,7 @@ class AgentTask:
     history: tuple[Message, ...]
     tool_context: ToolContext
     earlier: bool = False
+    calls_before: int = 0
     resumed: tuple[Message, ...] = ()
 
 
@@ -132,6 +133,7 @@ class AgentRun:
         self._call: _Call | None = None
         self._started: set[str] = set()
         self._finished: dict[str, ToolResultBlock] = {}
+        self._closed = False
 
     # The loop -----------------------------------------------------------------------------------
 
@@ -208,7 +210,12 @@ class AgentRun:
         self._finished[result.tool_use_id] = result
 
     async def _append(self, message: Message) -> None:
-        """Own first, then stored: a cancel in between loses nothing, `close` stores it again."""
+        """Own first, then stored: a cancel in between loses nothing, `close` stores it again.
+
+        A tool that swallowed its cancel may come back after `close`: nothing is added then.
+        """
+        if self._closed:
+            raise asyncio.CancelledError
         self._call = None
         self.last_run_new_messages.append(message)
         self._working = (*self._working, message)
@@ -249,7 +256,8 @@ class AgentRun:
     # The model call -----------------------------------------------------------------------------
 
     async def _ask(self) -> Completed:
-        call = self._call = _Call(len(self.calls) + 1, self._request())
+        number = self._task.calls_before + len(self.calls) + 1
+        call = self._call = _Call(number, self._request())
         try:
             completed = await self._stream(call)
         except ProviderError:
@@ -288,7 +296,8 @@ class AgentRun:
         )
 
     def _note(self, call: _Call, outcome: CallOutcome) -> ModelCall:
-        booked = ModelCall(call.number, call.request.model, _usage(call), outcome)
+        usage = _usage(call, complete=outcome == "completed")
+        booked = ModelCall(call.number, call.request.model, usage, outcome)
         self.calls.append(booked)
         return booked
 
@@ -300,6 +309,7 @@ class AgentRun:
         Text that was shown is kept, half-made calls are not; calls without a result get one that
         says whether they had started; `mark` closes the turn.
         """
+        self._closed = True
         if self._answered():
             return
         own = self.last_run_new_messages
@@ -329,21 +339,18 @@ def _with_unique_id(call: ToolUseBlock, used: set[str]) -> ToolUseBlock:
     return call if fresh == call.id else ToolUseBlock(fresh, call.name, call.arguments, call.raw)
 
 
-def _usage(call: _Call) -> Usage:
-    """What the provider reported; else an estimate of four characters a token, marked as such."""
-    if call.usage is not None and call.usage.output_tokens:
-        return call.usage
+def _usage(call: _Call, *, complete: bool) -> Usage:
+    """What the provider reported; else an estimate of four characters a token, marked as such.
+
+    Of a call that did not complete the provider may have reported the input and the first token of
+    the output: the text that came in counts then, if it is more.
+    """
     written = (sum(map(len, call.text)) + sum(map(len, call.thinking))) // 4
-    if call.usage is not None:
-        known = call.usage
-        return Usage(
-            known.input_tokens,
-            written,
-            known.cache_read_tokens,
-            known.cache_write_tokens,
-            estimated=written > 0,
-        )
-    return Usage(_size(call.request) // 4, written, estimated=True)
+    if call.usage is None:
+        return Usage(_size(call.request) // 4, written, estimated=True)
+    if complete or written <= call.usage.output_tokens:
+        return call.usage
+    return replace(call.usage, output_tokens=written, estimated=True)
 
 
 def _size(request: ModelRequest) -> int:

@@ -9,7 +9,15 @@ from contextlib import asynccontextmanager
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import violations
 from agent.messages import Message, TextBlock, ToolUseBlock, assistant_text
-from agent.provider import Completed, ModelRequest, StopReason, StreamEvent, TextDelta, Usage
+from agent.provider import (
+    Completed,
+    ModelRequest,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
 
 Step = Message | str | ProviderError | Callable[[ModelRequest], Message]
 
@@ -28,7 +36,8 @@ def refusal(kind: RefusalKind) -> ProviderError:
 class ScriptedProvider:
     """Answers with the steps in order, then with "done". Refuses what no provider takes.
 
-    `stall` is awaited after the first half of each text, so that a test can hold a stream.
+    `stall` is awaited after the first half of each text, so that a test can hold a stream;
+    `reported` is told before it, as some providers do.
     """
 
     name = "scripted"
@@ -37,7 +46,8 @@ class ScriptedProvider:
         self.steps = list(steps)
         self.requests: list[ModelRequest] = []
         self.streaming = asyncio.Event()
-        self._stall = stall
+        self.stall = stall
+        self.reported: Usage | None = None
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
@@ -57,11 +67,13 @@ class ScriptedProvider:
         else:
             message = step if isinstance(step, Message) else step(request)
         text = message.text
+        if self.reported is not None:
+            yield UsageReport(self.reported)
         if text:
             yield TextDelta(text[: len(text) // 2])
             self.streaming.set()
-            if self._stall is not None:
-                await self._stall.wait()
+            if self.stall is not None:
+                await self.stall.wait()
             yield TextDelta(text[len(text) // 2 :])
         stop: StopReason = "tool_use" if message.tool_uses else "end"
         yield Completed(message, stop, Usage(input_tokens=10, output_tokens=5))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
@@ -133,6 +133,7 @@ class Turn:
             history=tuple(stored.message for stored in self._history),
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
             earlier=context.earlier,
+            calls_before=await services.usage.calls_of(plan.run_id),
             resumed=tuple(stored.message for stored in own[1:]),
         )
         ports = AgentPorts(
@@ -211,6 +212,7 @@ class Turn:
         """Store and book everything again, then say the last word and close the inbox rows."""
         if outcome.ending == "interrupted":
             await self._quietly(self._discard())
+            await self._quietly(self._book_calls())
             return  # the rows stay open: the next start takes them up
         await self._quietly(self._keep(outcome))
         reply = await self._last_word(outcome)
@@ -235,8 +237,12 @@ class Turn:
             self._agent.close(STOPPED_MARK if outcome.ending == "cancelled" else FAILED_MARK)
             messages += enumerate(self._agent.last_run_new_messages, start=1)
         await self._store(messages)
-        if self._agent is not None:
-            await self._services.usage.book([self._usage_row(c) for c in self._agent.calls])
+        await self._book_calls()
+
+    async def _book_calls(self) -> None:
+        """Every call again: those that were cancelled are not booked yet."""
+        calls = self._agent.calls if self._agent is not None else []
+        await self._services.usage.book([self._usage_row(call) for call in calls])
 
     async def _last_word(self, outcome: Outcome) -> str:
         """What the chat reads at the end: the text that was shown, and a sentence where needed."""
@@ -281,12 +287,10 @@ class Turn:
                 await asyncio.sleep(error.retry_after_s or wait_s)
         return await sink.finish(reply)
 
-    async def _quietly(self, step: object) -> None:
+    async def _quietly(self, step: Awaitable[None]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""
         try:
-            await step  # type: ignore[misc]
-        except asyncio.CancelledError:
-            raise
+            await step
         except Exception as error:  # noqa: BLE001 - a border: reported, and the turn still ends
             await self._services.errors.report(error, f"settling run {self._plan.run_id}")
 

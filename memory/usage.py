@@ -75,6 +75,13 @@ class UsageStore:
         )
         return int(rows[0][0])
 
+    async def calls_of(self, run_id: str) -> int:
+        """The number of calls that are booked for a run."""
+        rows = await self._database.read(
+            "SELECT COALESCE(MAX(number), 0) FROM usage WHERE run_id = ?", (run_id,)
+        )
+        return int(rows[0][0])
+
     async def of_session(self, session: int) -> tuple[int, Usage]:
         """The number of calls for a session, and their tokens together."""
         rows = await self._database.read(

@@ -23,7 +23,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from agent.provider import ModelTraits
+from agent.provider import ModelTraits, Usage
 from agent.testing import ScriptedProvider, Step, calls, refusal
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
 
@@ -262,6 +262,37 @@ async def test_cancel_at_every_await_leaves_a_legal_history_and_the_next_turn_wo
         answers = Fixture(["fine"]).run(history)
         assert await answers.execute() == "fine"
     pytest.fail("the run never finished")
+
+
+async def test_a_cancelled_call_is_booked_with_what_came_in_not_with_the_first_token() -> None:
+    fixture = Fixture(["x" * 400])
+    fixture.provider.reported = Usage(input_tokens=50, output_tokens=1)
+    fixture.provider.stall = asyncio.Event()
+    run = fixture.run()
+    task = asyncio.ensure_future(run.execute())
+    fixture.token.bind(task)
+    await fixture.provider.streaming.wait()
+    fixture.token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (call,) = run.calls
+    assert call.outcome == "cancelled"
+    assert call.usage == Usage(input_tokens=50, output_tokens=50, estimated=True)
+
+
+async def test_a_tool_that_comes_back_after_the_end_adds_nothing() -> None:
+    tool = Echo()
+    tool.release = asyncio.Event()
+    fixture = Fixture([calls(("a", "echo", {"say": "x"}))], tools=[tool])
+    run = fixture.run()
+    task = asyncio.ensure_future(run.execute())
+    await tool.begun.wait()
+    run.close(STOPPED_MARK)
+    closed = list(run.last_run_new_messages)
+    tool.release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert run.last_run_new_messages == closed
 
 
 async def test_a_tool_that_was_stopped_counts_as_unknown_only_if_it_has_side_effects() -> None:

@@ -149,7 +149,7 @@ async def test_cancel_drops_ones_own_waiting_messages_and_not_those_of_others(
         await it.send("bo's", person="bo", chat="team", private=False)
         await it.until(lambda: len(it.channel.marks) == 2)
         stall.set()
-        it.provider._stall = None
+        it.provider.stall = None
         await it.send("/cancel", chat="team", private=False)
         await it.until(lambda: "For Bo." in it.channel.finals)
         await it.bridge.idle()
@@ -240,7 +240,7 @@ async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
     async with bed(tmp_path, ["slow one"], stall=stall) as it:
         await it.send("hi")
         await it.provider.streaming.wait()
-        it.provider._stall = None
+        it.provider.stall = None
         it.provider.steps.append("quick")
         await it.send("hi", person="bo", chat="2")
         await it.until(lambda: it.channel.finals)
