@@ -18,7 +18,7 @@ from typing import Any
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
-from bridge.commands import Commands, Say
+from bridge.commands import Commands, Say, owner_code
 from bridge.inbound import dump, load
 from bridge.lanes import ActiveRun, Lanes
 from bridge.models import ChatModel
@@ -66,12 +66,14 @@ class AgentBridge:
         self._channels = channels
         self._group = group
         self._tokens = CancelTokenRegistry()
+        self._ended: list[tuple[tuple[int, ...], str]] = []  # turns whose rows are to be closed
+        self._stops: dict[str, list[asyncio.Event]] = {}  # stops under way, by session
         self._marked: set[int] = set()  # inbox rows whose message had to wait
         self._since = stamp()
         self._beside: set[asyncio.Task[None]] = set()  # commands and notices, beside the lanes
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._lanes = Lanes(group, self._next_turn)
-        self._stopping = Stopping(access, self._lanes, self._tokens, services.inbox, services.texts)
+        self._stopping = Stopping(access, self._lanes, self._tokens, services.inbox)
         self._commands = Commands(settings.timezone, services, access, model, self._lanes)
 
     # Messages in ----------------------------------------------------------------------------------
@@ -84,8 +86,8 @@ class AgentBridge:
             return
         if message.joined_deaf:
             await self._refuse(message, place, self._text(message, "joined_deaf"))
-        elif not self._access.may_talk(message.address, message.sender):
-            await self._meet_stranger(message, place)
+        elif not self._access.may_talk(message.address, message.sender) or owner_code(message):
+            await self._meet_stranger(message, place)  # a code must not become part of a history
         elif message.press or message.command or self._stopping.is_stop_word(message, place):
             await self._take_act(message, place)
         else:
@@ -94,7 +96,13 @@ class AgentBridge:
     async def resume(self) -> None:
         """After a start: carry out stored commands, then take up every open message."""
         for row in await self._services.inbox.open_acts():
-            self._start(self._act(load(row.body), row.id), "stored act")
+            message = load(row.body)
+            place = self._place(message)
+            if self._stopping.is_stop(message, place):
+                done = self._hold_lane(place.key)
+                self._start(self._act_stop(message, row.id, None, done), "stored stop")
+            else:
+                self._start(self._act(message, row.id), "stored act")
         for session_key in await self._services.inbox.open_sessions():
             self._lanes.wake(session_key)
 
@@ -121,10 +129,28 @@ class AgentBridge:
         if self._asks(message):
             await self._take_question(message, place)
             return
+        if not self._stopping.is_stop(message, place):
+            id_ = await self._put(message, place, "act")
+            if id_ is not None:
+                self._start(self._act(message, id_), "act")
+            return
+        done = self._hold_lane(place.key)
         stopped = self._stopping.act(message, place)
-        id_ = await self._put(message, place, "act")
-        if id_ is not None:
-            self._start(self._act(message, id_, stopped), "act")
+        try:
+            id_ = await self._put(message, place, "act")
+        except BaseException:
+            done.set()
+            raise
+        if id_ is None:
+            done.set()
+        else:
+            self._start(self._act_stop(message, id_, stopped, done), "stop")
+
+    def _hold_lane(self, session_key: str) -> asyncio.Event:
+        """Until the event is set, the session's lane takes no message: a stop is dropping some."""
+        done = asyncio.Event()
+        self._stops.setdefault(session_key, []).append(done)
+        return done
 
     @staticmethod
     def _asks(message: InboundMessage) -> bool:
@@ -145,8 +171,9 @@ class AgentBridge:
             return
         busy = self._lanes.busy(place.key)
         if message.more_expected_s and not message.address.private:
-            until = asyncio.get_running_loop().time() + message.more_expected_s
-            self._cut_texts[place.key, message.sender.id] = until
+            now = asyncio.get_running_loop().time()
+            self._cut_texts = {key: end for key, end in self._cut_texts.items() if end > now}
+            self._cut_texts[place.key, message.sender.id] = now + message.more_expected_s
         id_ = await self._put(message, place, "turn")
         if id_ is None:
             return
@@ -194,15 +221,31 @@ class AgentBridge:
 
     # Commands and presses -------------------------------------------------------------------------
 
-    async def _act(
-        self, message: InboundMessage, inbox_id: int, stopped: ActiveRun | None = None
-    ) -> None:
-        """Carry out a stored command or press, answer it, close its row."""
+    async def _act(self, message: InboundMessage, inbox_id: int) -> None:
+        """Carry out a stored command, answer it, close its row."""
         place, say = self._place(message), self._say(message)
-        if stopped is not None or self._stopping.is_stop(message, place):
-            sentence: str | None = await self._stopping.finish(message, place, stopped, say)
-        else:
-            sentence = await self._commands.carry_out(message, place, say)
+        await self._answer_act(
+            message, inbox_id, await self._commands.carry_out(message, place, say)
+        )
+
+    async def _act_stop(
+        self,
+        message: InboundMessage,
+        inbox_id: int,
+        stopped: ActiveRun | None,
+        done: asyncio.Event,
+    ) -> None:
+        """The rest of a stop that has acted: drop what waits, tell, close its row."""
+        place, say = self._place(message), self._say(message)
+        try:
+            sentence = await self._stopping.finish(message, place, stopped, say)
+        finally:
+            done.set()
+        await self._answer_act(message, inbox_id, sentence)
+
+    async def _answer_act(
+        self, message: InboundMessage, inbox_id: int, sentence: str | None
+    ) -> None:
         if message.press is not None:
             await self._channels[message.address.channel].answer_press(message, sentence or "")
         elif sentence:
@@ -213,6 +256,9 @@ class AgentBridge:
 
     async def _next_turn(self, session_key: str) -> bool:
         """Make a turn of the session's oldest open messages and carry it out."""
+        for done in self._stops.pop(session_key, []):
+            await done.wait()
+        await self._close_ended()
         rows = await self._oldest(session_key)
         if not rows:
             return False
@@ -225,10 +271,23 @@ class AgentBridge:
             newest = messages[-1]
             run = ActiveRun(run_id, session_key, newest.address, plan.person, newest.sent_at, token)
             self._unmark(rows, messages)
-            await self._lanes.carry_out(Turn(self._services, plan), run)
+            turn = Turn(self._services, plan)
+            await self._lanes.carry_out(turn, run)
         finally:
             self._tokens.release(run_id)
+        if turn.ended_as is not None:
+            self._ended.append((plan.inbox_ids, turn.ended_as))
+        await self._close_ended()
         return True
+
+    async def _close_ended(self) -> None:
+        """Close the rows of turns that have ended. Rows that cannot be closed now are kept in mind:
+        their answers are out, so no lane may take them again. Raises `StoreError`."""
+        while self._ended:
+            ids, outcome = self._ended[0]
+            await self._services.inbox.close(ids, outcome)
+            if self._ended and self._ended[0] == (ids, outcome):
+                self._ended.pop(0)
 
     async def _oldest(self, session_key: str) -> list[InboxRow]:
         """The oldest open row and those of the same sender that follow it, as one turn; a text that

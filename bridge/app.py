@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
@@ -86,7 +85,7 @@ async def serve(
         async with asyncio.TaskGroup() as group:
             bridge = AgentBridge(_settings(config), services, access, model, channels, group)
             if console:
-                terminal = ConsoleChannel(bridge.idle, language=os.environ.get("LANG"))
+                terminal = ConsoleChannel(bridge.idle)
                 channels["console"] = stopping.terminal = terminal
             await bridge.resume()
             helpers = [

@@ -78,10 +78,9 @@ class Commands:
 
     async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
         """What somebody without access is answered; None when they were told today."""
-        code = _owner_code(message)
-        if code is not None and message.address.private:
-            claimed = await self._access.claim(message.address.channel, message.sender.id, code)
-            return say("owner_now" if claimed else "owner_link_bad")
+        code = owner_code(message)
+        if code is not None:
+            return await self._claim(message, code, say)
         name = message.command.name if message.command else ""
         if name in ("help", "whoami"):
             return _ids(message, say) if name == "whoami" else say("help")
@@ -95,14 +94,13 @@ class Commands:
         return say("no_access_group", chat=who)
 
     async def _start(self, call: _Call) -> str:
-        code = _owner_code(call.message)
-        if code is not None:
-            address, sender = call.message.address, call.message.sender
-            if self._access.is_owner(address.channel, sender.id):
-                return call.say("owner_now")
-            claimed = await self._access.claim(address.channel, sender.id, code)
-            return call.say("owner_now" if claimed else "owner_link_bad")
         return call.say("start")
+
+    async def _claim(self, message: InboundMessage, code: str, say: Say) -> str:
+        channel, person = message.address.channel, message.sender.id
+        owns = self._access.is_owner(channel, person)
+        claimed = owns or await self._access.claim(channel, person, code)
+        return say("owner_now" if claimed else "owner_link_bad")
 
     async def _help(self, call: _Call) -> str:
         return call.say("help")
@@ -154,8 +152,11 @@ def _ids(message: InboundMessage, say: Say) -> str:
     return say("whoami", person=message.sender.id, chat=message.address.chat)
 
 
-def _owner_code(message: InboundMessage) -> str | None:
-    """A one-time code: `/start own_…` from a link, or the bare code where there are no links."""
+def owner_code(message: InboundMessage) -> str | None:
+    """A one-time code in a private chat: `/start own_…` from a link, or the bare code where there
+    are no links."""
+    if not message.address.private:
+        return None
     if message.command is not None:
         words = message.command.args.strip() if message.command.name == "start" else ""
     else:

@@ -8,6 +8,7 @@ so that a user's cancel and a shutdown are told apart.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -21,14 +22,14 @@ log = logging.getLogger(__name__)
 
 # A run that does not end this many seconds after its cancel is left behind: the lane goes on.
 CANCEL_GRACE_S = 0.8
+LONGEST_PAUSE_S = 60  # after a lane failed again and again
 
 Ending = Literal["completed", "cancelled", "failed", "interrupted"]
 
 
 @dataclass(slots=True)
 class ActiveRun:
-    """A run under way. `asked_at` is the platform's time of the newest message that it answers;
-    `stop_note` is what the person who stopped it is told."""
+    """A run under way. `asked_at` is the platform's time of the newest message that it answers."""
 
     run_id: str
     session_key: str
@@ -36,7 +37,6 @@ class ActiveRun:
     person: str
     asked_at: datetime
     token: CancelToken
-    stop_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,21 +165,31 @@ class Lanes:
 
     async def _drain(self, session_key: str) -> None:
         lane = self._lanes[session_key]
+        failures = 0
         try:
             while not self._closing:
                 lane.woken.clear()
-                if not await self._next(session_key) and not lane.woken.is_set():
+                try:
+                    more = await self._work(session_key)
+                    failures = 0
+                except Exception:
+                    # It never reaches another lane, and what is open here is tried again: a disk
+                    # that is full now will have room later.
+                    log.exception("lane %s failed", session_key)
+                    failures += 1
+                    more = await self._pause(lane, failures)
+                if not more and not lane.woken.is_set():
                     break
         finally:
             del self._lanes[session_key]
 
-    async def _next(self, session_key: str) -> bool:
-        """One turn; a failure of the lane itself is logged and never reaches another lane."""
-        try:
-            return await self._work(session_key)
-        except Exception:
-            log.exception("lane %s failed", session_key)
-            return False
+    @staticmethod
+    async def _pause(lane: _Lane, failures: int) -> bool:
+        """After a failure: 1, 2, 4 … 60 seconds, or until something new comes in."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(2 ** (failures - 1), LONGEST_PAUSE_S)):
+                await lane.woken.wait()
+        return True
 
 
 def _outcome(task: asyncio.Task[None], run: ActiveRun) -> Outcome:

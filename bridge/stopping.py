@@ -14,7 +14,6 @@ from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
 from bridge.commands import Say
 from bridge.lanes import ActiveRun, Lanes
-from bridge.texts import Texts
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox
@@ -32,13 +31,11 @@ class Stopping:
         lanes: Lanes,
         tokens: CancelTokenRegistry,
         inbox: Inbox,
-        texts: Texts,
     ) -> None:
         self._access = access
         self._lanes = lanes
         self._tokens = tokens
         self._inbox = inbox
-        self._texts = texts
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the text is a bare stop word, and its sender has a run in this conversation."""
@@ -71,12 +68,13 @@ class Stopping:
         self, message: InboundMessage, place: SessionPlace, stopped: ActiveRun | None, say: Say
     ) -> str:
         """Drop the person's waiting messages and tell what happened; empty when the stopped answer
-        itself tells it."""
+        itself tells it. Until this has run, the lane must not take a message: it might be one of
+        those."""
         dropped = await self._drop_waiting(message, place)
-        if stopped is not None:
-            return say("stopped") if message.press is not None else ""
         if dropped:
             return say("dropped_waiting", count=dropped)
+        if stopped is not None:
+            return say("stopped") if message.press is not None else ""
         if message.press is not None:
             registered = self._tokens.get(message.press.value)
             return say("already_over" if registered is None else "not_yours")

@@ -1,8 +1,7 @@
 """One turn: the question is stored, the agent runs, the answer is stored, shown and delivered.
 
 `run` is the half that /cancel ends, `settle` the half that it cannot reach: it makes the history
-legal, books what was used, delivers, and closes the inbox rows. Everything it writes can be written
-again.
+legal, books what was used, and delivers. Everything it writes can be written again.
 """
 
 from __future__ import annotations
@@ -93,19 +92,18 @@ class Turn:
     def __init__(self, services: TurnServices, plan: TurnPlan) -> None:
         self._services = services
         self._plan = plan
-        self._active: ActiveRun | None = None
         self._agent: AgentRun | None = None
         self._question: Message | None = None
         self._history: tuple[StoredMessage, ...] = ()
         self._left = 0
         self._shown = _Shown()
         self._sink: ReplySink | None = None
+        self.ended_as: str | None = None  # how the inbox rows are to be closed; None: they stay
 
     # The half that /cancel ends -------------------------------------------------------------------
 
     async def run(self, run: ActiveRun) -> None:
         """Store the question, then let the agent answer it."""
-        self._active = run
         self._sink = self._open_reply()
         self._question = await user_message(self._plan.question, self._plan.channel)
         await self._store([(0, self._question)])
@@ -209,7 +207,7 @@ class Turn:
     # The half that it cannot reach ----------------------------------------------------------------
 
     async def settle(self, outcome: Outcome) -> None:
-        """Store and book everything again, then say the last word and close the inbox rows."""
+        """Store and book everything again, then say the last word."""
         if outcome.ending == "interrupted":
             await self._quietly(self._discard())
             await self._quietly(self._book_calls())
@@ -217,9 +215,7 @@ class Turn:
         await self._quietly(self._keep(outcome))
         reply = await self._last_word(outcome)
         await self._quietly(self._deliver(reply))
-        await self._quietly(
-            self._services.inbox.close(self._plan.inbox_ids, _OUTCOMES[outcome.ending])
-        )
+        self.ended_as = _OUTCOMES[outcome.ending]
 
     async def _discard(self) -> None:
         if self._sink is not None:
@@ -249,8 +245,7 @@ class Turn:
         shown, say = self._shown.text, self._services.texts.say
         language = self._plan.language
         if outcome.ending == "cancelled":
-            note = self._active.stop_note if self._active else None
-            return _joined(shown, note or say(language, "stopped"))
+            return _joined(shown, say(language, "stopped"))
         if outcome.error is not None:
             return _joined(shown, await self._sentence(outcome.error))
         answer = shown or (self._agent.last_run_new_messages[-1].text if self._agent else "")

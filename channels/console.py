@@ -48,13 +48,11 @@ class ConsoleChannel:
         *,
         source: TextIO | None = None,
         target: TextIO | None = None,
-        name: str = "",
-        language: str | None = None,
     ) -> None:
         self._idle = idle
         self._source = source or sys.stdin
         self._target = target or sys.stdout
-        self._sender = Sender(PERSON, name or "You", language)
+        self._sender = Sender(PERSON, "You")
         self._start = datetime.now(UTC)
         self._numbers = itertools.count(1)
         self._receive: Receive | None = None

@@ -44,9 +44,9 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 pip=("$venv/bin/python" -m pip --disable-pip-version-check)
 echo "Installing from requirements/$what.txt (about a minute the first time) ..."
-"${pip[@]}" install --quiet --progress-bar on --no-deps --require-hashes -r "requirements/$what.txt"
+"${pip[@]}" install --progress-bar on --no-deps --require-hashes -r "requirements/$what.txt"
 if [ "$what" = dev ]; then
-  "${pip[@]}" install --quiet --progress-bar on --no-deps --require-hashes -r requirements/local.txt
+  "${pip[@]}" install --progress-bar on --no-deps --require-hashes -r requirements/local.txt
 fi
 "${pip[@]}" install --quiet --no-deps --no-build-isolation --editable .
 touch "$venv/$what.ok"

@@ -15,6 +15,7 @@ from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
 from channels.base import Attachment
 from channels.errors import ChannelUnavailable
+from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -159,6 +160,52 @@ async def test_cancel_drops_ones_own_waiting_messages_and_not_those_of_others(
             for _, text in [(m.role, m.text) for m in request.messages]
         ]
         assert not any("mine" in text for text in asked)
+
+
+async def test_a_stop_tells_how_many_waiting_messages_it_dropped(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A long answer.", "never asked"], stall=asyncio.Event()) as it:
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        await it.send("b")
+        await it.send("c")
+        await it.send("/cancel")
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert any("that I dropped: 2" in text for text in it.channel.finals)
+        assert any(text.endswith("Stopped.") for text in it.channel.finals)
+        assert len(it.provider.requests) == 1, "what was dropped is never asked"
+
+
+@pytest.mark.parametrize("method", ["take", "close"])
+async def test_a_store_that_fails_for_a_while_loses_nothing_and_answers_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr("bridge.lanes.LONGEST_PAUSE_S", 0)
+    async with bed(tmp_path, ["Once.", "never twice"]) as it:
+        inbox = it.services.inbox
+        real, failures = getattr(inbox, method), [1, 2, 3]
+
+        async def failing(*arguments: object) -> None:
+            if failures:
+                failures.pop()
+                raise StoreUnavailable("the disk is full")
+            await real(*arguments)
+
+        monkeypatch.setattr(inbox, method, failing)
+        await it.send("hi")
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert it.channel.finals == ["Once."]
+        assert len(it.provider.requests) == 1
+        assert await inbox.open_sessions() == []
+
+
+async def test_an_owner_code_is_never_stored_or_asked(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        code = await it.services.people.create_owner_link("fake")
+        assert "owner of this bot now" in await it.ask(code)
+        assert it.provider.requests == []
+        assert (await it.database.read("SELECT COUNT(body) FROM inbox"))[0][0] == 0
 
 
 async def test_cancel_without_a_run_says_so(tmp_path: Path) -> None:
@@ -506,8 +553,6 @@ async def test_a_language_is_chosen_by_setting_then_by_person(tmp_path: Path) ->
 
 
 async def test_nothing_is_taken_in_when_it_cannot_be_stored(tmp_path: Path) -> None:
-    from memory.errors import StoreUnavailable
-
     async with bed(tmp_path) as it:
         await it.database.close()
         with pytest.raises(StoreUnavailable):
