@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from agent.messages import Block, ImageBlock, Message, TextBlock
 from channels.base import Attachment, Channel, InboundMessage
 from channels.errors import ChannelError
+from channels.media import image_type
 
 # What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
 # at 4,096, Slack at 40,000.
 MOST_CHARACTERS = 100_000
-MOST_DOCUMENT_BYTES = 1_000_000
 
 
 class FileUnreadable(Exception):
@@ -67,9 +67,10 @@ async def _attached(attachment: Attachment, channel: Channel) -> Block:
     except ChannelError as error:
         raise FileUnreadable(str(error)) from error
     if attachment.kind == "image":
-        return ImageBlock(media_type_of(data), data)
-    if len(data) > MOST_DOCUMENT_BYTES:
-        raise FileUnreadable(f"{len(data):,} bytes; at most {MOST_DOCUMENT_BYTES:,}")
+        media_type = image_type(data)  # what the platform claims may be wrong
+        if media_type is None:
+            raise FileUnreadable("it is not a PNG, JPEG, GIF or WebP picture")
+        return ImageBlock(media_type, data)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -79,21 +80,3 @@ async def _attached(attachment: Attachment, channel: Channel) -> Block:
 
 def _file_name(name: str) -> str:
     return "".join(c for c in name if c.isalnum() or c in " ._-")[:80] or "without a name"
-
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
-
-
-def media_type_of(data: bytes) -> str:
-    """The kind of image by its first bytes; what the platform claims may be wrong. Raises
-    `FileUnreadable`."""
-    for signature, media_type in _SIGNATURES:
-        if data.startswith(signature):
-            return media_type
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    raise FileUnreadable("it is not a PNG, JPEG, GIF or WebP picture")

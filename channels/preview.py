@@ -17,9 +17,10 @@ log = logging.getLogger(__name__)
 class Preview:
     """Calls `update(text_so_far)` while text is shown, at most every `interval_s` seconds.
 
-    The first update goes out at once. `update` may be slow and may fail: a failed frame is logged
-    and the next one tries again. Text beyond `limit` characters is not handed on (the platform's
-    message is full), so that the cost stays linear in the length of the answer.
+    The first update goes out at once. `update` may be slow and may fail: a failed frame is logged,
+    and the next one tries again; `refresh_in` asks for one also when no more text comes. Text
+    beyond `limit` characters is not handed on (the platform's message is full), so that the cost
+    stays linear in the length of the answer.
     """
 
     def __init__(
@@ -32,6 +33,8 @@ class Preview:
         self._length = 0
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._refresh = False
+        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     def show(self, more: str) -> None:
@@ -40,18 +43,36 @@ class Preview:
             return
         self._parts.append(more)
         self._length += len(more)
-        self._changed.set()
-        if self._task is None:
-            self._task = asyncio.create_task(self._pump(), name="preview")
+        self._wake()
+
+    def refresh_in(self, seconds: float) -> None:
+        """One more update after `seconds`, with the text of then, which may be none at all; an
+        earlier request of the kind is replaced."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._closed:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(seconds, self._refresh_now)
 
     async def close(self) -> None:
         """No update starts after this; one that is under way is waited for, since its request may
         have left already. Idempotent."""
         self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         self._changed.set()
         task, self._task = self._task, None
         if task is not None:
             await asyncio.shield(task)
+
+    def _refresh_now(self) -> None:
+        self._refresh = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._pump(), name="preview")
 
     async def _pump(self) -> None:
         while True:
@@ -61,7 +82,8 @@ class Preview:
             self._changed.clear()
             text = "".join(self._parts)[: self._limit]
             self._parts = [text]
-            if text.strip():
+            if text.strip() or self._refresh:
+                self._refresh = False
                 await self._send(text)
                 await self._pause()
 

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from channels.base import Address, OutboundDocument
 from channels.errors import ChannelUnavailable
+from channels.media import MAX_TEXT_BYTES
 from channels.slack.api import SlackApi, Urgency
 from channels.slack.errors import FAILURES, Failure, Meaning, code_of, delivery_failed, meaning_of
-from channels.slack.media import MAX_TEXT_BYTES
 from channels.slack.render import STOP_ACTION, Content
 
 log = logging.getLogger(__name__)

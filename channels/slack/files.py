@@ -13,9 +13,10 @@ from yarl import URL
 
 from channels.base import Attachment
 from channels.errors import ChannelUnavailable, ReplyRefused
+from channels.media import MAX_TEXT_BYTES, image_type
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES
-from channels.slack.media import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type
+from channels.slack.media import MAX_IMAGE_BYTES
 
 _REDIRECTS = 3
 _CHUNK_BYTES = 64 * 1024

@@ -20,8 +20,6 @@ from channels.slack.render import POST_UNITS, UPDATE_UNITS, Content, pieces, pre
 log = logging.getLogger(__name__)
 
 _DISCARD_S = 30.0
-# Put into the preview's text to have a frame tried again without any new text; never shown.
-_NUDGE = "\u2063"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,8 @@ class SlackReply:
         self._shown: Content | None = None
         self._items: list[Content | OutboundDocument] | None = None
         self._sent = 0  # items of the final reply
-        self._timer: asyncio.TimerHandle | None = None
         if stop is not None:
-            self._nudge_in(timing.stop_after_s)
+            self._preview.refresh_in(timing.stop_after_s)
 
     def show(self, more: str) -> None:
         """Append to the preview."""
@@ -144,14 +141,14 @@ class SlackReply:
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
-        content = preview(text.replace(_NUDGE, ""), self._stop)
+        content = preview(text, self._stop)
         if self._lost or self._hopeless or content == self._shown:
             return
         try:
             async with asyncio.timeout(self._frame_s):
                 await self._put(content)
         except Dropped:
-            self._nudge_in(self._interval_s)
+            self._preview.refresh_in(self._interval_s)
         except MessageGone:
             self._ts, self._hopeless = None, True
         except (Unreachable, ReplyRefused) as error:
@@ -161,7 +158,7 @@ class SlackReply:
             self._lost = self._ts is None  # a message whose ts we do not know: no second one
         except ChannelError as error:
             log.debug("a preview frame was skipped: %s", error)
-            self._nudge_in(self._interval_s)
+            self._preview.refresh_in(self._interval_s)
 
     async def _put(self, content: Content) -> None:
         if self._ts is None:
@@ -170,20 +167,10 @@ class SlackReply:
             await self._delivery.update(self._ts, content, "preview")
         self._shown = content
 
-    def _nudge_in(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(seconds, self._preview.show, _NUDGE)
-
     async def _stop_showing(self) -> None:
         """Nothing of the preview is sent after this returns; its message is known if there is
         one."""
-        if self._timer is not None:
-            self._timer.cancel()
         await self._preview.close()
-        if self._timer is not None:  # the last frame may have set it again
-            self._timer.cancel()
         if self._lost and self._stop is not None:
             self._lost = False
             self._ts = await self._delivery.find(self._stop.request_id, after=self._reply_to)

@@ -19,10 +19,11 @@ from channels.base import (
     StopControl,
 )
 from channels.errors import ChannelUnavailable, ReplyRefused
+from channels.media import MAX_TEXT_BYTES, image_type
 from channels.telegram.api import Api, build_api
 from channels.telegram.errors import Meaning, listening_failed, meaning_of, name_of
 from channels.telegram.limiter import Dropped
-from channels.telegram.media import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type
+from channels.telegram.media import MAX_IMAGE_BYTES
 from channels.telegram.parse import CHANNEL, BotIdentity
 from channels.telegram.poll import Poller
 from channels.telegram.reply import TelegramReply

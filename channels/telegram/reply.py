@@ -30,8 +30,6 @@ _STOP_AFTER_S = 1.5  # then the Stop button is there, whether or not there is an
 _DISCARD_S = 30.0
 
 _NOTHING_YET = Part("…")
-# Put into the preview's text to have a frame tried again without any new text; never shown.
-_NUDGE = "\u2063"
 
 
 class TelegramReply:
@@ -55,9 +53,8 @@ class TelegramReply:
         self._shown: Part | None = None
         self._sent = 0  # parts and documents of the final reply
         self._ended = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
         if stop is not None:
-            self._nudge_in(_STOP_AFTER_S)
+            self._preview.refresh_in(_STOP_AFTER_S)
         self.typing = asyncio.create_task(self._type(), name="typing")
 
     def show(self, more: str) -> None:
@@ -102,13 +99,13 @@ class TelegramReply:
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
-        part = _first_part(text.replace(_NUDGE, ""))
+        part = _first_part(text)
         if self._preview_lost or part == self._shown:
             return
         try:
             await self._put(part)
         except Dropped:
-            self._nudge_in(self._interval_s)
+            self._preview.refresh_in(self._interval_s)
         except Unreachable:
             self._preview_lost = True
         except Uncertain:
@@ -116,7 +113,7 @@ class TelegramReply:
             self._preview_lost = self._message_id is None
         except ChannelError as error:
             log.debug("a preview frame was skipped: %s", type(error).__name__)
-            self._nudge_in(self._interval_s)
+            self._preview.refresh_in(self._interval_s)
 
     async def _put(self, part: Part) -> None:
         if self._message_id is None:
@@ -136,20 +133,10 @@ class TelegramReply:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _TYPING_S)
 
-    def _nudge_in(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(seconds, self._preview.show, _NUDGE)
-
     async def _stop_showing(self) -> None:
         """Nothing of the preview is sent after this returns."""
         self._ended.set()
-        if self._timer is not None:
-            self._timer.cancel()
         await self._preview.close()
-        if self._timer is not None:  # the last frame may have set it again
-            self._timer.cancel()
 
     async def _remove_preview(self) -> None:
         message_id, self._message_id = self._message_id, None
