@@ -263,13 +263,20 @@ class AgentBridge:
         if not rows:
             return False
         run_id = rows[0].run_id or f"r{secrets.token_hex(8)}"
-        await self._services.inbox.take([row.id for row in rows], run_id)
         messages = tuple(load(row.body) for row in rows)
         plan = await self._plan(rows, messages, run_id)
         token = self._tokens.register(run_id, session_key, plan.person)
         try:
             newest = messages[-1]
-            run = ActiveRun(run_id, session_key, newest.address, plan.person, newest.sent_at, token)
+            run = ActiveRun(
+                run_id,
+                session_key,
+                newest.address,
+                plan.person,
+                newest.sent_at,
+                frozenset(plan.inbox_ids),
+                token,
+            )
             self._unmark(rows, messages)
             turn = Turn(self._services, plan)
             await self._lanes.carry_out(turn, run)
@@ -320,6 +327,7 @@ class AgentBridge:
             session_key=rows[0].session_key,
             person=newest.sender.id,
             inbox_ids=tuple(row.id for row in rows),
+            taken_up=rows[0].run_id is not None,
             question=Question(messages, speaker),
             channel=self._channels[newest.address.channel],
             model=self._model,

@@ -29,13 +29,15 @@ Ending = Literal["completed", "cancelled", "failed", "interrupted"]
 
 @dataclass(slots=True)
 class ActiveRun:
-    """A run under way. `asked_at` is the platform's time of the newest message that it answers."""
+    """A run under way. `inbox_ids` are the rows that it answers, `asked_at` the platform's time of
+    the newest of them."""
 
     run_id: str
     session_key: str
     address: Address
     person: str
     asked_at: datetime
+    inbox_ids: frozenset[int]
     token: CancelToken
 
 

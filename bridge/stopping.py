@@ -110,7 +110,13 @@ class Stopping:
         if message.press is not None:
             return 0
         rows = await self._inbox.open_turns(place.key)
-        ids = [row.id for row in rows if row.person == message.sender.id and row.run_id is None]
+        run = self._lanes.active(place.key)
+        under_way = run.inbox_ids if run is not None else frozenset[int]()
+        ids = [
+            row.id
+            for row in rows
+            if row.person == message.sender.id and row.run_id is None and row.id not in under_way
+        ]
         if ids:
             await self._inbox.close(ids, "cancelled")
         return len(ids)

@@ -58,7 +58,8 @@ class TurnServices:
 class TurnPlan:
     """What is fixed when a turn starts: target, model, language, scope. Nothing is looked up later.
 
-    `inbox_ids` are the rows that this turn answers; `session` is the session's row id.
+    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`:
+    an earlier process had begun this run.
     """
 
     run_id: str
@@ -66,6 +67,7 @@ class TurnPlan:
     session_key: str
     person: str
     inbox_ids: tuple[int, ...]
+    taken_up: bool
     question: Question
     channel: Channel
     model: ChatModel
@@ -106,7 +108,9 @@ class Turn:
         """Store the question, then let the agent answer it."""
         self._sink = self._open_reply()
         self._question = await user_message(self._plan.question, self._plan.channel)
-        await self._store([(0, self._question)])
+        await self._services.conversations.begin(
+            self._plan.session, self._plan.run_id, self._question, self._plan.inbox_ids
+        )
         self._agent = await self._prepare(run)
         await self._agent.execute()
 
@@ -131,7 +135,7 @@ class Turn:
             history=tuple(stored.message for stored in self._history),
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
             earlier=context.earlier,
-            calls_before=await services.usage.calls_of(plan.run_id),
+            calls_before=await services.usage.calls_of(plan.run_id) if plan.taken_up else 0,
             resumed=tuple(stored.message for stored in own[1:]),
         )
         ports = AgentPorts(

@@ -55,13 +55,20 @@ class ConversationSize:
 
 async def session_id(connection: aiosqlite.Connection, place: SessionPlace) -> int:
     """The session's row id, made when it is new. For use inside a write."""
-    await connection.execute(
+    # DO UPDATE, since DO NOTHING returns no row: one statement instead of two.
+    rows = await connection.execute_fetchall(
         "INSERT INTO sessions (key, channel, account, chat, thread, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
+        " RETURNING id",
         (place.key, place.channel, place.account, place.chat, place.thread, stamp()),
     )
-    rows = await connection.execute_fetchall("SELECT id FROM sessions WHERE key = ?", (place.key,))
     return int(next(iter(rows))[0])
+
+
+_APPEND = (
+    "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING"
+)
 
 
 class Conversations:
@@ -78,23 +85,31 @@ class Conversations:
 
         return await self._database.write(op)
 
+    async def begin(
+        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
+    ) -> None:
+        """A run begins: its question is stored as ordinal 0 and its inbox rows are taken, in one
+        transaction. Idempotent."""
+        row = _row(session, run_id, 0, question)
+
+        async def op(connection: aiosqlite.Connection) -> None:
+            await connection.execute(_APPEND, row)
+            await connection.executemany(
+                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
+                [(run_id, id_) for id_ in inbox_ids],
+            )
+
+        await self._database.write(op)
+
     async def append(
         self, session: int, run_id: str, messages: Sequence[tuple[int, Message]]
     ) -> None:
         """Store messages as (ordinal, message). Idempotent on (run, ordinal); returns when they are
         committed."""
-        now = stamp()
-        rows = [
-            (session, run_id, ordinal, message.role, encode(message), now)
-            for ordinal, message in messages
-        ]
+        rows = [_row(session, run_id, ordinal, message) for ordinal, message in messages]
 
         async def op(connection: aiosqlite.Connection) -> None:
-            await connection.executemany(
-                "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING",
-                rows,
-            )
+            await connection.executemany(_APPEND, rows)
 
         await self._database.write(op)
 
@@ -147,6 +162,11 @@ class Conversations:
 
     async def speaker(self, session: int, person: str) -> int:
         """The person's number within the session, from 1 in order of appearance."""
+        known = await self._database.read(
+            "SELECT number FROM speakers WHERE session_id = ? AND person = ?", (session, person)
+        )
+        if known:
+            return int(known[0][0])
 
         async def op(connection: aiosqlite.Connection) -> int:
             await connection.execute(
@@ -162,6 +182,10 @@ class Conversations:
             return int(next(iter(rows))[0])
 
         return await self._database.write(op)
+
+
+def _row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[object, ...]:
+    return (session, run_id, ordinal, message.role, encode(message), stamp())
 
 
 def _stored(row: aiosqlite.Row) -> StoredMessage:

@@ -110,8 +110,11 @@ class Database:
         results: list[tuple[asyncio.Future[Any], Any]]
         try:
             await self._writer.execute("BEGIN IMMEDIATE")
-            results = [(write.done, await self._attempt(write)) for write in writes]
-            await self._writer.commit()
+            if len(writes) == 1:  # the transaction itself is the savepoint: two hops less
+                results = [(writes[0].done, await self._alone(writes[0]))]
+            else:
+                results = [(write.done, await self._attempt(write)) for write in writes]
+                await self._writer.commit()
         except sqlite3.Error as error:
             await self._roll_back()
             failure = StoreUnavailable(f"writing failed: {error}")
@@ -123,6 +126,15 @@ class Database:
                 done.set_exception(result)
             else:
                 done.set_result(result)
+
+    async def _alone(self, write: _Write) -> Any:
+        try:
+            result = await write.operation(self._writer)
+        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+            await self._writer.rollback()
+            return _as_store_error(error)
+        await self._writer.commit()
+        return result
 
     async def _attempt(self, write: _Write) -> Any:
         await self._writer.execute("SAVEPOINT operation")

@@ -115,17 +115,6 @@ class Inbox:
         )
         return int(rows[0][0])
 
-    async def take(self, ids: Sequence[int], run_id: str) -> None:
-        """The run answers these messages."""
-
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.executemany(
-                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
-                [(run_id, id_) for id_ in ids],
-            )
-
-        await self._database.write(op)
-
     async def close(self, ids: Sequence[int], outcome: str) -> None:
         """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""
         now = stamp()

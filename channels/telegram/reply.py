@@ -25,6 +25,7 @@ _MAX_CALLBACK_BYTES = 64  # core.telegram.org/bots/api#inlinekeyboardbutton
 
 _PRIVATE_INTERVAL_S = 1.0  # one message a second in a chat, edits too
 _GROUP_INTERVAL_S = 3.0  # 20 a minute
+_TYPING_AFTER_S = 0.3
 _TYPING_S = 5.0  # Telegram shows it that long
 _STOP_AFTER_S = 1.5  # then the Stop button is there, whether or not there is any text
 _DISCARD_S = 30.0
@@ -127,7 +128,10 @@ class TelegramReply:
         self._shown = part
 
     async def _type(self) -> None:
-        """Show "typing" until there is something to see."""
+        """Show "typing" until there is something to see; not at once, since asking the model comes
+        first and an answer may be quicker."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), _TYPING_AFTER_S)
         while self._shown is None and not self._ended.is_set():
             await self._delivery.typing()
             with suppress(TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -176,28 +177,42 @@ async def test_a_stop_tells_how_many_waiting_messages_it_dropped(tmp_path: Path)
         assert len(it.provider.requests) == 1, "what was dropped is never asked"
 
 
-@pytest.mark.parametrize("method", ["take", "close"])
-async def test_a_store_that_fails_for_a_while_loses_nothing_and_answers_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+async def test_a_store_that_fails_after_the_answer_answers_once_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bridge.lanes.LONGEST_PAUSE_S", 0)
     async with bed(tmp_path, ["Once.", "never twice"]) as it:
         inbox = it.services.inbox
-        real, failures = getattr(inbox, method), [1, 2, 3]
+        real, failures = inbox.close, [1, 2, 3]
 
-        async def failing(*arguments: object) -> None:
+        async def failing(ids: Sequence[int], outcome: str) -> None:
             if failures:
                 failures.pop()
                 raise StoreUnavailable("the disk is full")
-            await real(*arguments)
+            await real(ids, outcome)
 
-        monkeypatch.setattr(inbox, method, failing)
+        monkeypatch.setattr(inbox, "close", failing)
         await it.send("hi")
         await it.until(lambda: it.channel.finals)
         await it.bridge.idle()
         assert it.channel.finals == ["Once."]
         assert len(it.provider.requests) == 1
         assert await inbox.open_sessions() == []
+
+
+async def test_a_question_that_cannot_be_stored_is_not_asked_and_the_person_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["fine"]) as it:
+        with monkeypatch.context() as patched:
+
+            async def failing(*arguments: object) -> None:
+                raise StoreUnavailable("the disk is full")
+
+            patched.setattr(it.services.conversations, "begin", failing)
+            assert "cannot store" in await it.ask("hi")
+        assert it.provider.requests == []
+        assert await it.ask("again") == "fine"
 
 
 async def test_an_owner_code_is_never_stored_or_asked(tmp_path: Path) -> None:

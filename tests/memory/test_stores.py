@@ -60,7 +60,11 @@ async def test_a_taken_message_stays_open_until_its_run_is_settled(database: Dat
     inbox = Inbox(database)
     id_ = await inbox.put(entry("m:1"))
     assert id_ is not None
-    await inbox.take([id_], "r1")
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    for _ in range(2):
+        await conversations.begin(session, "r1", user_text("q"), [id_])
+    assert len((await conversations.context(session)).messages) == 1
     assert (await inbox.open_turns(PLACE.key))[0].run_id == "r1"
     assert await inbox.waiting(PLACE.key) == 0
     await inbox.close([id_], "answered")

@@ -221,10 +221,11 @@ async def test_a_reply_goes_to_its_topic(channel: TelegramChannel, group: Chat) 
     topic = group.open_topic("Plans")
     question = group.send("/ask hi", topic=topic)
     reply = open_reply(channel, group, to=question, thread=topic)
+    await group.world.wait_for(lambda: group.actions)
+    assert group.actions[0][2] == topic
     reply.show("Hello")
     preview = await group.wait_for_text("Hello")
     assert preview.thread == topic
-    assert group.actions[0][2] == topic
     await reply.finish(OutboundReply("Hello!"))
     assert group.texts == ["Hello!"]
 
