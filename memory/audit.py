@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import aiosqlite
+import sqlite3
 
 from memory.clock import stamp
 
 
-async def record(
-    connection: aiosqlite.Connection,
+def record(
+    connection: sqlite3.Connection,
     actor: str,
     action: str,
     target: str,
@@ -16,7 +16,7 @@ async def record(
     after: str | None = None,
 ) -> None:
     """Add a row, inside the write that does the thing, so that neither stands without the other."""
-    await connection.execute(
+    connection.execute(
         "INSERT INTO audit (at, actor, action, target, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         (stamp(), actor, action, target, before, after),
     )

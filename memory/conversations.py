@@ -3,10 +3,9 @@ newest boundary."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import aiosqlite
 
 from agent.messages import Message, decode, encode
 from memory.clock import stamp
@@ -53,10 +52,10 @@ class ConversationSize:
     started_at: str | None
 
 
-async def session_id(connection: aiosqlite.Connection, place: SessionPlace) -> int:
+def session_id(connection: sqlite3.Connection, place: SessionPlace) -> int:
     """The session's row id, made when it is new. For use inside a write."""
     # DO UPDATE, since DO NOTHING returns no row: one statement instead of two.
-    rows = await connection.execute_fetchall(
+    rows = connection.execute(
         "INSERT INTO sessions (key, channel, account, chat, thread, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
         " RETURNING id",
@@ -80,8 +79,8 @@ class Conversations:
     async def open(self, place: SessionPlace) -> int:
         """The session's row id, made when it is new."""
 
-        async def op(connection: aiosqlite.Connection) -> int:
-            return await session_id(connection, place)
+        def op(connection: sqlite3.Connection) -> int:
+            return session_id(connection, place)
 
         return await self._database.write(op)
 
@@ -92,9 +91,9 @@ class Conversations:
         transaction. Idempotent."""
         row = _row(session, run_id, 0, question)
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.execute(_APPEND, row)
-            await connection.executemany(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(_APPEND, row)
+            connection.executemany(
                 "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
                 [(run_id, id_) for id_ in inbox_ids],
             )
@@ -108,8 +107,8 @@ class Conversations:
         committed."""
         rows = [_row(session, run_id, ordinal, message) for ordinal, message in messages]
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.executemany(_APPEND, rows)
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(_APPEND, rows)
 
         await self._database.write(op)
 
@@ -140,8 +139,8 @@ class Conversations:
     async def _bound(self, session: int, kind: str, start_id: int | None) -> None:
         """A boundary at `start_id`, or after everything that is stored now."""
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.execute(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
                 "INSERT INTO boundaries (session_id, kind, start_id, created_at) VALUES"
                 " (?, ?, COALESCE(?, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages)), ?)",
                 (session, kind, start_id, stamp()),
@@ -168,14 +167,14 @@ class Conversations:
         if known:
             return int(known[0][0])
 
-        async def op(connection: aiosqlite.Connection) -> int:
-            await connection.execute(
+        def op(connection: sqlite3.Connection) -> int:
+            connection.execute(
                 "INSERT INTO speakers (session_id, person, number) SELECT :s, :p,"
                 " (SELECT COUNT(*) + 1 FROM speakers WHERE session_id = :s)"
                 " WHERE true ON CONFLICT (session_id, person) DO NOTHING",
                 {"s": session, "p": person},
             )
-            rows = await connection.execute_fetchall(
+            rows = connection.execute(
                 "SELECT number FROM speakers WHERE session_id = ? AND person = ?",
                 (session, person),
             )
@@ -188,7 +187,7 @@ def _row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[obj
     return (session, run_id, ordinal, message.role, encode(message), stamp())
 
 
-def _stored(row: aiosqlite.Row) -> StoredMessage:
+def _stored(row: sqlite3.Row) -> StoredMessage:
     return StoredMessage(
         int(row["id"]),
         str(row["run_id"]),

@@ -1,10 +1,11 @@
 """SQLite through aiosqlite: one writer with group commit, one reader, numbered migrations.
 
-A write is `async def op(connection) -> T`. Operations that wait together share a transaction, each
-in a savepoint of its own, so that one that fails takes nothing else with it. Nobody else begins,
-commits or uses the writing connection: a statement of another task would fall into the open
-transaction and vanish with its rollback. A queued write is carried out even when the task that
-waits for it is cancelled; therefore every write can be repeated.
+A write is `def op(connection) -> T`, carried out on the connection's thread. Operations that wait
+together share a transaction and one trip to that thread, each in a savepoint of its own, so that one
+that fails takes nothing else with it. Nobody else begins, commits or uses the writing connection: a
+statement of another task would fall into the open transaction and vanish with its rollback. A queued
+write is carried out even when the task that waits for it is cancelled; therefore every write can be
+repeated.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import aiosqlite
 
@@ -25,7 +26,7 @@ from memory.errors import StoreError, StoreTooNew, StoreUnavailable
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Operation = Callable[[aiosqlite.Connection], Awaitable[T]]
+Operation = Callable[[sqlite3.Connection], T]
 
 BUSY_TIMEOUT_MS = 2_000  # Slack waits three seconds for an acknowledgement
 MOST_IN_A_GROUP = 100  # operations in one transaction
@@ -40,7 +41,7 @@ class _Write:
 class Database:
     """The database of one data folder. `open` it, `close` it; in between read and write."""
 
-    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+    def __init__(self, writer: _Connection, reader: _Connection) -> None:
         self._writer = writer
         self._reader = reader
         self._queue: asyncio.Queue[_Write | None] = asyncio.Queue()
@@ -52,7 +53,7 @@ class Database:
 
         Raises `StoreUnavailable` (locked, damaged, not writable) and `StoreTooNew`.
         """
-        connections: list[aiosqlite.Connection] = []
+        connections: list[_Connection] = []
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             writer = await _connect(path, connections)
@@ -81,7 +82,7 @@ class Database:
         self._queue.put_nowait(_Write(operation, done))
         return await done
 
-    async def read(self, sql: str, parameters: Iterable[Any] = ()) -> list[aiosqlite.Row]:
+    async def read(self, sql: str, parameters: Iterable[Any] = ()) -> list[sqlite3.Row]:
         """All rows of one query, from the reading connection."""
         try:
             return list(await self._reader.execute_fetchall(sql, parameters))
@@ -107,50 +108,54 @@ class Database:
                 return
 
     async def _commit(self, writes: list[_Write]) -> None:
-        results: list[tuple[asyncio.Future[Any], Any]]
+        operations = [write.operation for write in writes]
+        results: list[Any]
         try:
-            await self._writer.execute("BEGIN IMMEDIATE")
-            if len(writes) == 1:  # the transaction itself is the savepoint: two hops less
-                results = [(writes[0].done, await self._alone(writes[0]))]
-            else:
-                results = [(write.done, await self._attempt(write)) for write in writes]
-                await self._writer.commit()
+            results = await self._writer.run(
+                lambda connection: _transaction(connection, operations)
+            )
         except sqlite3.Error as error:
-            await self._roll_back()
-            failure = StoreUnavailable(f"writing failed: {error}")
-            results = [(write.done, failure) for write in writes]
-        for done, result in results:
-            if done.done():
+            results = [StoreUnavailable(f"writing failed: {error}")] * len(writes)
+        for write, result in zip(writes, results, strict=True):
+            if write.done.done():
                 continue  # whoever waited was cancelled; the write stands
             if isinstance(result, BaseException):
-                done.set_exception(result)
+                write.done.set_exception(result)
             else:
-                done.set_result(result)
+                write.done.set_result(result)
 
-    async def _alone(self, write: _Write) -> Any:
-        try:
-            result = await write.operation(self._writer)
-        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
-            await self._writer.rollback()
-            return _as_store_error(error)
-        await self._writer.commit()
-        return result
 
-    async def _attempt(self, write: _Write) -> Any:
-        await self._writer.execute("SAVEPOINT operation")
-        try:
-            result = await write.operation(self._writer)
-        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
-            await self._writer.execute("ROLLBACK TO operation")
-            result = _as_store_error(error)
-        await self._writer.execute("RELEASE operation")
-        return result
+class _Connection(aiosqlite.Connection):
+    """A connection that carries out whole functions on its thread: aiosqlite's own methods make one
+    trip there for each statement, which took most of a write's time."""
 
-    async def _roll_back(self) -> None:
-        try:
-            await self._writer.rollback()
-        except sqlite3.Error:
-            log.exception("the transaction could not be rolled back")
+    async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        # aiosqlite does not annotate it, and has no public way to carry out a function.
+        execute: object = self._execute  # pyright: ignore[reportUnknownMemberType]
+        return await cast("Callable[..., Awaitable[T]]", execute)(function, self._conn)
+
+
+def _transaction(connection: sqlite3.Connection, operations: Sequence[Operation[Any]]) -> list[Any]:
+    """Each operation's result, or what it raised. Raises `sqlite3.Error` when nothing is written."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        results = [_attempt(connection, operation) for operation in operations]
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+    return results
+
+
+def _attempt(connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
+    connection.execute("SAVEPOINT operation")
+    try:
+        result = operation(connection)
+    except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+        connection.execute("ROLLBACK TO operation")
+        result = _as_store_error(error)
+    connection.execute("RELEASE operation")
+    return result
 
 
 def _as_store_error(error: Exception) -> Exception:
@@ -159,10 +164,15 @@ def _as_store_error(error: Exception) -> Exception:
     return error
 
 
-async def _connect(path: Path, opened: list[aiosqlite.Connection]) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+async def _connect(path: Path, opened: list[_Connection]) -> _Connection:
+    def connector() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    connection = _Connection(connector, iter_chunk_size=64)
+    await connection
     opened.append(connection)
-    connection.row_factory = aiosqlite.Row
     await connection.execute("PRAGMA journal_mode = WAL")
     await connection.execute("PRAGMA synchronous = FULL")
     await connection.execute("PRAGMA foreign_keys = ON")
@@ -170,7 +180,7 @@ async def _connect(path: Path, opened: list[aiosqlite.Connection]) -> aiosqlite.
     return connection
 
 
-async def _close_all(connections: Iterable[aiosqlite.Connection]) -> None:
+async def _close_all(connections: Iterable[_Connection]) -> None:
     for connection in connections:
         await connection.close()
 
@@ -182,7 +192,7 @@ def migrations() -> list[tuple[int, str]]:
     return [(int(name[:4]), (folder / name).read_text(encoding="utf-8")) for name in files]
 
 
-async def _migrate(connection: aiosqlite.Connection, path: Path) -> None:
+async def _migrate(connection: _Connection, path: Path) -> None:
     rows = list(await connection.execute_fetchall("PRAGMA user_version"))
     version = int(rows[0][0])
     known = migrations()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
-
-import aiosqlite
 
 from memory.clock import stamp
 from memory.database import Database
@@ -29,8 +28,8 @@ class ErrorLog:
     async def add(self, error_id: str, place: str, trace: str) -> None:
         """Keep an error; `trace` is redacted by the caller."""
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.execute(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
                 "INSERT INTO errors VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (error_id, stamp(), place, trace),
             )

@@ -6,11 +6,10 @@ a new message.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-import aiosqlite
 
 from memory.clock import stamp
 from memory.conversations import SessionPlace, session_id
@@ -61,11 +60,11 @@ class Inbox:
         place = entry.place
         state = "done" if entry.kind == "refused" else "open"
 
-        async def op(connection: aiosqlite.Connection) -> int | None:
+        def op(connection: sqlite3.Connection) -> int | None:
             session = None
             if entry.kind != "refused":
-                session = await session_id(connection, place)
-            cursor = await connection.execute(
+                session = session_id(connection, place)
+            cursor = connection.execute(
                 "INSERT INTO inbox (channel, account, chat, event, session_id, person, kind,"
                 " state, body, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",
@@ -119,8 +118,8 @@ class Inbox:
         """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""
         now = stamp()
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.executemany(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(
                 "UPDATE inbox SET state = 'done', outcome = ?, done_at = ?"
                 " WHERE id = ? AND state = 'open'",
                 [(outcome, now, id_) for id_ in ids],

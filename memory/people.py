@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sqlite3
 from datetime import UTC, datetime, timedelta
-
-import aiosqlite
 
 from memory.audit import record
 from memory.clock import stamp
@@ -33,9 +32,9 @@ class People:
         code = OWNER_PREFIX + secrets.token_urlsafe(16)
         expires = stamp(datetime.now(UTC) + OWNER_LINK_LIFETIME)
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.execute("DELETE FROM owner_links WHERE channel = ?", (channel,))
-            await connection.execute(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM owner_links WHERE channel = ?", (channel,))
+            connection.execute(
                 "INSERT INTO owner_links (code_hash, channel, expires_at) VALUES (?, ?, ?)",
                 (_digest(code), channel, expires),
             )
@@ -47,18 +46,18 @@ class People:
         """Use a code: true once, for the first who sends it in time."""
         now = stamp()
 
-        async def op(connection: aiosqlite.Connection) -> bool:
-            cursor = await connection.execute(
+        def op(connection: sqlite3.Connection) -> bool:
+            cursor = connection.execute(
                 "UPDATE owner_links SET used_at = ? WHERE code_hash = ? AND channel = ?"
                 " AND used_at IS NULL AND expires_at > ?",
                 (now, _digest(code), channel, now),
             )
             if cursor.rowcount != 1:
                 return False
-            await connection.execute(
+            connection.execute(
                 "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (channel, person, now)
             )
-            await record(connection, f"{channel}:{person}", "owner.added", f"{channel}:{person}")
+            record(connection, f"{channel}:{person}", "owner.added", f"{channel}:{person}")
             return True
 
         return await self._database.write(op)
@@ -67,8 +66,8 @@ class People:
         """Whether to tell now: true when `key` was not told within the last `every`."""
         now = datetime.now(UTC)
 
-        async def op(connection: aiosqlite.Connection) -> bool:
-            cursor = await connection.execute(
+        def op(connection: sqlite3.Connection) -> bool:
+            cursor = connection.execute(
                 "INSERT INTO notices VALUES (?, ?) ON CONFLICT (key)"
                 " DO UPDATE SET told_at = excluded.told_at WHERE told_at <= ?",
                 (key, stamp(now), stamp(now - every)),

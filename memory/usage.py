@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-
-import aiosqlite
 
 from agent.provider import Usage
 from memory.clock import stamp
@@ -58,8 +57,8 @@ class UsageStore:
             for row in rows
         ]
 
-        async def op(connection: aiosqlite.Connection) -> None:
-            await connection.executemany(
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(
                 "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (run_id, number) DO NOTHING",
                 values,

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import aiosqlite
 import pytest
 
 from agent.messages import Message as M
@@ -113,8 +112,8 @@ async def test_one_failing_write_takes_no_other_with_it(database: Database) -> N
     conversations = Conversations(database)
     session = await conversations.open(PLACE)
 
-    async def bad(connection: aiosqlite.Connection) -> None:
-        await connection.execute("INSERT INTO notices VALUES ('x', 'now')")
+    def bad(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO notices VALUES ('x', 'now')")
         raise KeyError("oops")
 
     results = await asyncio.gather(
@@ -153,8 +152,8 @@ async def test_a_locked_database_is_said_and_mends_itself(
     assert await inbox.put(entry("m:1")) is not None
 
 
-async def _set_short_timeout(connection: aiosqlite.Connection) -> None:
-    await connection.execute("PRAGMA busy_timeout = 10")
+def _set_short_timeout(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA busy_timeout = 10")
 
 
 async def test_a_newer_database_is_refused_by_name(tmp_path: Path) -> None:
@@ -178,8 +177,8 @@ async def test_the_audit_table_takes_no_changes(database: Database) -> None:
     code = await people.create_owner_link("telegram")
     assert await people.claim_ownership("telegram", "7", code)
 
-    async def tamper(connection: aiosqlite.Connection) -> None:
-        await connection.execute("DELETE FROM audit")
+    def tamper(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM audit")
 
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         await database.write(tamper)
@@ -195,8 +194,8 @@ async def test_an_owner_link_works_once_on_its_channel_and_in_time(database: Dat
     assert await people.owners() == {("telegram", "7")}
     late = await people.create_owner_link("telegram")
 
-    async def age(connection: aiosqlite.Connection) -> None:
-        await connection.execute("UPDATE owner_links SET expires_at = '2020-01-01'")
+    def age(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE owner_links SET expires_at = '2020-01-01'")
 
     await database.write(age)
     assert not await people.claim_ownership("telegram", "9", late)
