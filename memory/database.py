@@ -27,6 +27,7 @@ from memory.errors import StoreError, StoreTooNew, StoreUnavailable
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
+_Execute = Callable[[Operation[T], sqlite3.Connection], Awaitable[T]]
 
 BUSY_TIMEOUT_MS = 2_000  # Slack waits three seconds for an acknowledgement
 MOST_IN_A_GROUP = 100  # operations in one transaction
@@ -129,10 +130,11 @@ class _Connection(aiosqlite.Connection):
     """A connection that carries out whole functions on its thread: aiosqlite's own methods make one
     trip there for each statement, which took most of a write's time."""
 
-    async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(self, function: Operation[T]) -> T:
+        """What `function` returns or raises."""
         # aiosqlite does not annotate it, and has no public way to carry out a function.
-        execute: object = self._execute  # pyright: ignore[reportUnknownMemberType]
-        return await cast("Callable[..., Awaitable[T]]", execute)(function, self._conn)
+        execute = cast("_Execute[T]", self._execute)  # pyright: ignore[reportUnknownMemberType]
+        return await execute(function, self._conn)
 
 
 def _transaction(connection: sqlite3.Connection, operations: Sequence[Operation[Any]]) -> list[Any]:
