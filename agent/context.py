@@ -1,34 +1,98 @@
 """Line 1: what of a history goes into a run. Whole turns only, and the newest turn always.
 
-`prepare` is asked once, before the loop. `shrink` and `reset` answer a provider's overflow: each
-makes the working copy smaller or says that it cannot. What leaves the context is given back, so
-that the caller flushes it to memory; the stored history is never touched.
+`trim` is asked once, before the loop, and takes the lightest step that is enough: shorter tool
+results in old turns, fewer turns, old turns as question and answer only. What leaves the context is
+given back, so that the caller keeps it in memory; the stored history is never touched.
+
+All functions are pure. A working copy is a tuple of turns, so that nothing is ever cut in the middle
+of one; its last turn is the one that is being answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Protocol
 
-from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, begins_turn
-
-MARKER = "[Earlier conversation: older messages were left out here.]"
-SHORTENED = (
-    "\n[… {count} characters were left out here; call the tool again for a part of them …]\n"
+from agent.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    begins_turn,
 )
-RESET_RESULT_CHARACTERS = 2_000  # a result's size after a reset: its head and tail stay readable
+
+Turn = tuple[Message, ...]
+
+OLD_RESULT_CHARACTERS = 20_000  # a tool result in an old turn (issue 3, line 1)
+FEW_TURNS = 5  # with fewer, old turns are made brief instead of dropped
+# The sizes to which results of the newest turn are shortened, oldest first, until it fits.
+NEWEST_RESULT_CHARACTERS = (20_000, 10_000, 2_000)
+
+NOTE = "[Earlier conversation] {note}"
+LEFT_OUT = "Older messages were left out here."
+SHORTENED = "\n[… {count} characters were left out here; {how} …]\n"
+READ_AGAIN = "read_transcript shows the whole of it"
+CALL_AGAIN = "call the tool again for a part of them"
+
+
+class Sizes(Protocol):
+    """Sizes in estimated tokens (`agent.estimate.Estimator`)."""
+
+    def message(self, message: Message, /) -> int:
+        """The size of one message."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """The messages that go on, and those that left, in order."""
+class Budget:
+    """What a run may send. `tokens`: for messages, that is without the system prompt, the tools and
+    the reserved reply; `max_turns`: turns, the newest among them."""
 
-    messages: tuple[Message, ...]
+    tokens: int
+    max_turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """The working copy of a run, oldest turn first, the turn that is being answered last.
+
+    `note` stands before the first words: what the turns that left were about. `left` counts the turns
+    of the loaded history that have left, `brief` the leading turns that are question and answer
+    only, so that the store can be told where the context starts.
+    """
+
+    turns: tuple[Turn, ...]
+    note: str | None = None
+    left: int = 0
+    brief: int = 0
+
+    @property
+    def newest(self) -> Turn:
+        """The turn that is being answered."""
+        return self.turns[-1] if self.turns else ()
+
+    def messages(self) -> tuple[Message, ...]:
+        """All messages in order, the note in the first of them."""
+        return with_note(tuple(chain.from_iterable(self.turns)), self.note)
+
+    def plus(self, message: Message) -> Working:
+        """With one more message in the newest turn."""
+        return replace(self, turns=(*self.turns[:-1], (*self.newest, message)))
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A smaller working copy, and what left it, in order."""
+
+    working: Working
     dropped: tuple[Message, ...] = ()
 
 
-def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
+def turns(messages: Sequence[Message]) -> list[Turn]:
     """The messages cut at turn boundaries; what precedes the first question joins its turn."""
     starts = [index for index, message in enumerate(messages) if begins_turn(message)]
     if not starts:
@@ -37,37 +101,106 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
     return [tuple(messages[start:end]) for start, end in pairwise(bounds)]
 
 
-class TurnWindow:
-    """Keeps at most `max_turns` turns; above that the older half goes at once, so that the kept
-    prefix stays the same for many turns and prompt caching holds."""
+def size(working: Working, sizes: Sizes) -> int:
+    """Estimated tokens of all messages, the note among them."""
+    note = sizes.message(Message("user", (TextBlock(working.note),))) if working.note else 0
+    return note + sum(sizes.message(m) for turn in working.turns for m in turn)
 
-    def __init__(self, max_turns: int) -> None:
-        self._max_turns = max_turns
 
-    def prepare(self, history: Sequence[Message], *, earlier: bool = False) -> Window:
-        """The working copy for a run. The newest turn always stays. `earlier`: messages before
-        these have left the context in an earlier run, which the marker says."""
-        cut = turns(history)
-        if len(cut) <= self._max_turns:
-            return Window(_marked(tuple(history)) if earlier else tuple(history))
-        return _keep(cut, max(1, self._max_turns // 2))
+def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
+    """Within the budget, by the lightest steps that are enough.
 
-    def shrink(self, working: Sequence[Message]) -> Window | None:
-        """The newer half of the turns, or None when one turn is left."""
-        cut = turns(working)
-        return _keep(cut, len(cut) // 2) if len(cut) > 1 else None
+    A newest turn that alone is larger than the budget stays, with its tool results shortened.
+    """
+    working = shorten_results(working, OLD_RESULT_CHARACTERS, newest=False)
+    trimmed = Trimmed(working)
+    if len(working.turns) > budget.max_turns:
+        trimmed = drop_turns(trimmed, len(working.turns) - max(1, budget.max_turns // 2))
+    while size(trimmed.working, sizes) > budget.tokens and len(trimmed.working.turns) > 1:
+        old = len(trimmed.working.turns) - 1
+        if old + 1 < FEW_TURNS and trimmed.working.brief < old:
+            trimmed = make_brief(trimmed, old)
+        else:
+            trimmed = drop_turns(trimmed, (old + 1) // 2)
+    for most in NEWEST_RESULT_CHARACTERS:
+        trimmed = replace(trimmed, working=_shorten_newest(trimmed.working, budget, sizes, most))
+    return trimmed
 
-    def reset(self, working: Sequence[Message]) -> Window | None:
-        """The newest turn with short tool results; None when that would not be smaller.
 
-        Calls that were executed stay in it, so that none is executed twice.
-        """
-        cut = turns(working)
-        newest = tuple(_shorten(message) for message in cut[-1]) if cut else ()
-        if len(cut) <= 1 and newest == tuple(working):
-            return None
-        dropped = _unmarked(message for turn in cut[:-1] for message in turn)
-        return Window(newest, dropped)
+def drop_turns(trimmed: Trimmed, count: int) -> Trimmed:
+    """Without the oldest `count` turns; the newest always stays."""
+    working = trimmed.working
+    count = min(count, len(working.turns) - 1)
+    if count <= 0:
+        return trimmed
+    dropped = tuple(chain.from_iterable(working.turns[:count]))
+    smaller = replace(
+        working,
+        turns=working.turns[count:],
+        left=working.left + count,
+        brief=max(0, working.brief - count),
+    )
+    return Trimmed(smaller, (*trimmed.dropped, *dropped))
+
+
+def make_brief(trimmed: Trimmed, count: int) -> Trimmed:
+    """The oldest `count` turns as question and final answer."""
+    working = trimmed.working
+    old = working.turns[working.brief : count]
+    kept = tuple(brief(turn) for turn in old)
+    dropped = tuple(m for turn, short in zip(old, kept, strict=True) for m in turn[len(short) - 1 : -1])
+    smaller = replace(
+        working,
+        turns=(*working.turns[: working.brief], *kept, *working.turns[count:]),
+        brief=max(count, working.brief),
+    )
+    return Trimmed(smaller, (*trimmed.dropped, *dropped))
+
+
+def brief(turn: Turn) -> Turn:
+    """A turn's question and its final answer, without what lay between; the turn itself when there
+    is nothing between."""
+    if len(turn) <= 2 or not begins_turn(turn[0]):
+        return turn
+    final = turn[-1]
+    if final.role != "assistant" or final.tool_uses:
+        return turn
+    return (turn[0], final)
+
+
+def shorten_results(working: Working, most: int, *, newest: bool) -> Working:
+    """Tool results of old turns, and of the newest where asked, cut to `most` characters each."""
+    cut = len(working.turns) if newest else len(working.turns) - 1
+    shorter = tuple(
+        tuple(shorten(message, most, READ_AGAIN) for message in turn) for turn in working.turns[:cut]
+    )
+    if shorter == working.turns[:cut]:
+        return working
+    return replace(working, turns=(*shorter, *working.turns[cut:]))
+
+
+def _shorten_newest(working: Working, budget: Budget, sizes: Sizes, most: int) -> Working:
+    """Results of the newest turn, oldest first, until the whole fits."""
+    over = size(working, sizes) - budget.tokens
+    newest = list(working.newest)
+    for index, message in enumerate(newest):
+        if over <= 0:
+            break
+        newest[index] = shorten(message, most, READ_AGAIN)
+        over -= sizes.message(message) - sizes.message(newest[index])
+    if tuple(newest) == working.newest:
+        return working
+    return replace(working, turns=(*working.turns[:-1], tuple(newest)))
+
+
+def shorten(message: Message, most: int, how: str) -> Message:
+    """The message with tool results of at most about `most` characters; itself if they are."""
+    return map_blocks(
+        message,
+        lambda block: _shorten_result(block, most, how)
+        if isinstance(block, ToolResultBlock)
+        else block,
+    )
 
 
 def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -83,54 +216,34 @@ def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
     )
 
 
-def _keep(cut: list[tuple[Message, ...]], count: int) -> Window:
-    dropped = _unmarked(message for turn in cut[:-count] for message in turn)
-    return Window(_marked(tuple(m for turn in cut[-count:] for m in turn)), dropped)
-
-
-def _marked(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """With the marker before the first words, where it is not there yet."""
-    first, *rest = messages
-    note = TextBlock(MARKER)
-    if note in first.blocks or not begins_turn(first):
+def with_note(messages: tuple[Message, ...], note: str | None) -> tuple[Message, ...]:
+    """With the note before the first words, behind any tool results."""
+    if note is None or not messages:
         return messages
+    first, *rest = messages
     results = [block for block in first.blocks if isinstance(block, ToolResultBlock)]
     others = [block for block in first.blocks if not isinstance(block, ToolResultBlock)]
-    return (Message(first.role, (*results, note, *others)), *rest)
+    return (Message(first.role, (*results, TextBlock(note), *others)), *rest)
 
 
-def _unmarked(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """What was said, without our marker: this goes to memory."""
-    note = TextBlock(MARKER)
-    return tuple(
-        replace(message, blocks=tuple(block for block in message.blocks if block != note))
-        if note in message.blocks
-        else message
-        for message in messages
-    )
-
-
-def _shorten(message: Message) -> Message:
-    blocks: tuple[Block, ...] = tuple(
-        _shorten_result(block) if isinstance(block, ToolResultBlock) else block
-        for block in message.blocks
-    )
+def map_blocks(message: Message, change: Callable[[Block], Block]) -> Message:
+    """The message with each block changed; itself when none was."""
+    blocks = tuple(change(block) for block in message.blocks)
     return message if blocks == message.blocks else replace(message, blocks=blocks)
 
 
-def _shorten_result(result: ToolResultBlock) -> ToolResultBlock:
-    content = tuple(
-        TextBlock(cut_middle(part.text, RESET_RESULT_CHARACTERS))
-        if isinstance(part, TextBlock)
-        else part
+def _shorten_result(result: ToolResultBlock, most: int, how: str) -> ToolResultBlock:
+    content: tuple[TextBlock | ImageBlock, ...] = tuple(
+        TextBlock(cut_middle(part.text, most, how)) if isinstance(part, TextBlock) else part
         for part in result.content
     )
     return result if content == result.content else replace(result, content=content)
 
 
-def cut_middle(text: str, limit: int) -> str:
-    """`text` within about `limit` characters: head, tail, and a marker that says what is gone."""
-    if len(text) <= limit + len(SHORTENED):
+def cut_middle(text: str, limit: int, how: str = CALL_AGAIN) -> str:
+    """`text` within about `limit` characters: head, tail, and a marker that says how much is gone and
+    how to get it. Idempotent: what was cut to `limit` is not cut again."""
+    if len(text) <= limit + len(SHORTENED) + len(how):
         return text
     half = limit // 2
-    return text[:half] + SHORTENED.format(count=len(text) - 2 * half) + text[-half:]
+    return text[:half] + SHORTENED.format(count=len(text) - 2 * half, how=how) + text[-half:]

@@ -2,6 +2,7 @@
 
 AgentError
  ├── ProviderError       a model call failed; `refusal` says how
+ ├── ProviderDown        a provider fails for everybody; asked again at a time that it says
  ├── LimitReached        a cap was met before a model call; `limit` names it
  └── ToolError           a tool failed in a way that the model should read
 
@@ -11,6 +12,7 @@ Cancelling is `asyncio.CancelledError` and never one of these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -58,6 +60,16 @@ class ProviderError(AgentError):
         super().__init__(f"{provider}: {refusal.kind} (HTTP {refusal.status}): {refusal.detail}")
         self.provider = provider
         self.refusal = refusal
+
+
+class ProviderDown(AgentError):
+    """A provider fails for everybody (key, credit, outage); nobody asks it before `until`."""
+
+    def __init__(self, provider: str, kind: RefusalKind, until: datetime) -> None:
+        super().__init__(f"{provider} is down ({kind}) until {until:%H:%M:%S}")
+        self.provider = provider
+        self.kind = kind
+        self.until = until
 
 
 class LimitReached(AgentError):

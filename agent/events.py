@@ -25,5 +25,12 @@ class StepEnded:
     """A model call and its tools are done; text that comes now belongs to the next step."""
 
 
-RunEvent = TextShown | ToolStarted | StepEnded
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A model call failed and is made again in `wait_s` seconds; what it had said is void."""
+
+    wait_s: float
+
+
+RunEvent = TextShown | ToolStarted | StepEnded | Retrying
 Emit = Callable[[RunEvent], None]

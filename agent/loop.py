@@ -10,42 +10,44 @@ returns when a message is committed: an assistant message with calls before its 
 result before the next model call. `last_run_new_messages` is kept beside the working copy, so that
 trim, overflow and reset, which change the working copy only, never touch it.
 
-The loop is not an async generator: its timeouts and its cleanup would leak into its consumer.
+What a model call needs to get through is in `agent.calls`, the working copy in `agent.working`, what
+stops a run that goes in circles in `agent.breaker`. The loop is not an async generator: its timeouts
+and its cleanup would leak into its consumer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from agent import tool_args
-from agent.context import TurnWindow, Window, without_thinking
-from agent.errors import ProviderError, RefusalKind
-from agent.events import Emit, StepEnded, TextShown, ToolStarted
-from agent.history import lost_result, repair
+from agent.breaker import Breaker, RunLimits
+from agent.calls import CallPorts, ModelCall, ModelCalls, text_of
+from agent.context import Budget, Working
+from agent.errors import LimitReached, ProviderError
+from agent.events import StepEnded, ToolStarted
+from agent.history import lost_result
 from agent.messages import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
-from agent.provider import (
-    Completed,
-    ModelRequest,
-    ModelTraits,
-    Provider,
-    TextDelta,
-    ThinkingDelta,
-    Usage,
-    UsageReport,
-)
+from agent.model import ChatModel
+from agent.provider import Completed
 from agent.tool_runner import run_tools
 from agent.tools import Toolbox, ToolContext
+from agent.working import Keeper, WorkingCopy
 
 NOT_STARTED = "Cancelled by user before this tool finished."
-UNKNOWN_OUTCOME = "Outcome unknown: stopped while running."
+UNKNOWN_OUTCOME = "Outcome unknown: stopped by the user while running."
 STOPPED_MARK = "[Stopped by the user.]"
 FAILED_MARK = "[This answer ended with an error.]"
+EMPTY_MARK = "[No answer was given.]"
 
-
-CallOutcome = Literal["completed", "cancelled", "failed"]
+# Sentences of ours for one model call; they are stored nowhere.
+NUDGE = "You gave no answer. Answer the user now, in words."
+CLOSING = (
+    "You may not call any more tools for this question. Answer the user now with what you have, and "
+    "say what is missing."
+)
 
 
 class Journal(Protocol):
@@ -65,59 +67,44 @@ class Gate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCall:
-    """One model call as it is booked. `outcome`: how it ended."""
-
-    number: int
-    model: str
-    usage: Usage
-    outcome: CallOutcome
-
-
-@dataclass(frozen=True, slots=True)
 class AgentTask:
-    """What is fixed when a run starts. `history` ends with the question; `earlier`: older
-    messages have left it before. `resumed`: messages of this run that an earlier process has
-    stored after the question; `calls_before`: model calls that it has booked for the run."""
+    """What is fixed when a run starts.
 
-    provider: Provider
-    model: str
+    `models`: the first answers, the others are fallbacks. `history` ends with the turn of the
+    question. `budget_tokens`: what a request may have in all, beside the model's own window.
+    `resumed`: messages of this run that an earlier process has stored after the question;
+    `calls_before`: model calls that it has booked for the run.
+    """
+
+    models: tuple[ChatModel, ...]
     system: str
     toolbox: Toolbox
-    max_output_tokens: int
-    traits: ModelTraits
-    history: tuple[Message, ...]
+    history: Working
     tool_context: ToolContext
-    earlier: bool = False
+    limits: RunLimits
+    max_turns: int
+    budget_tokens: int | None = None
     calls_before: int = 0
     resumed: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """What the loop asks of its surroundings.
+    """What the loop asks of its surroundings."""
 
-    `flush` gets what leaves the context, in order, before it is gone; `book` each model call once
-    (a cancelled one is only in `AgentRun.calls`, for whoever settles the run).
-    """
-
-    context: TurnWindow
+    keeper: Keeper
     journal: Journal
     gate: Gate
-    flush: Callable[[Sequence[Message]], Awaitable[None]]
-    book: Callable[[ModelCall], Awaitable[None]]
-    emit: Emit
+    calls: CallPorts
 
 
-@dataclass(slots=True)
-class _Call:
-    """A model call under way: what came in so far."""
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Tools with side effects that a stopped run had started: those that took effect, by name, and
+    those of which it is unknown."""
 
-    number: int
-    request: ModelRequest
-    text: list[str] = field(default_factory=list[str])
-    thinking: list[str] = field(default_factory=list[str])
-    usage: Usage | None = None
+    done: tuple[str, ...]
+    unknown: tuple[str, ...]
 
 
 class AgentRun:
@@ -126,40 +113,96 @@ class AgentRun:
     def __init__(self, task: AgentTask, ports: AgentPorts) -> None:
         self._task = task
         self._ports = ports
+        self._working = WorkingCopy(task.history, ports.keeper)
+        self._calls = ModelCalls(
+            task.models,
+            task.system,
+            task.toolbox.specs,
+            self._working,
+            ports.calls,
+            made_before=task.calls_before,
+        )
+        self._breaker = Breaker(task.limits)
+        self._began = asyncio.get_running_loop().time()
         self.last_run_new_messages: list[Message] = list(task.resumed)
-        self.context_was_reset = False
-        self.calls: list[ModelCall] = []
-        self._working: Sequence[Message] = task.history
-        self._call: _Call | None = None
-        self._started: set[str] = set()
+        self.notices: list[LimitReached] = []  # what else a person is told after the answer
+        self.cut_short = False  # the answer met the model's cap of output
+        self._started: dict[str, ToolUseBlock] = {}
         self._finished: dict[str, ToolResultBlock] = {}
         self._closed = False
 
-    # The loop -----------------------------------------------------------------------------------
+    @property
+    def context_was_reset(self) -> bool:
+        """Whether the conversation was left out because the model could not take it."""
+        return self._working.was_reset
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        """The model calls that were made, also those that failed or were cancelled."""
+        return self._calls.made
+
+    # The loop -------------------------------------------------------------------------------------
 
     async def execute(self) -> str:
         """Run to the end; the answer's text, which may be empty.
 
-        Raises `LimitReached`, `ProviderError`, and `CancelledError` when it is cancelled.
+        Raises `LimitReached`, `ProviderError`, `ProviderDown`, and `CancelledError` when it is
+        cancelled.
         """
-        await self._take(
-            self._ports.context.prepare(self._task.history, earlier=self._task.earlier)
-        )
-        self._working = (*self._working, *self._task.resumed)
+        await self._working.trim(self._budget(), self._calls.model.sizes)
+        for message in self._task.resumed:
+            self._working.append(message)
         await self._finish_resumed()
         step = 0
         while not self._answered():
             step += 1
             self._raise_if_cancelled()
             await self._ports.gate.check(step)
-            completed = await self._ask_within_window()
-            await self._take_step(completed)
-            self._ports.emit(StepEnded())
-        return self.last_run_new_messages[-1].text if self.last_run_new_messages else ""
+            stop = self._stop_before(step)
+            if stop is not None:
+                await self._close_with_an_answer(stop)
+            else:
+                await self._take_step(await self._calls.ask(advice=self._breaker.hint()))
+            self._ports.calls.emit(StepEnded())
+        return self.last_run_new_messages[-1].text
+
+    def _budget(self) -> Budget:
+        model = self._calls.model
+        most = min(self._task.budget_tokens or model.context_tokens, model.context_tokens)
+        tokens = most - model.max_output_tokens - self._calls.fixed_tokens()
+        return Budget(tokens, self._task.max_turns)
 
     def _answered(self) -> bool:
         own = self.last_run_new_messages
         return bool(own) and own[-1].role == "assistant" and not own[-1].tool_uses
+
+    def _stop_before(self, step: int) -> LimitReached | None:
+        """The cap or breaker that ends the run before this step."""
+        tripped = self._breaker.tripped()
+        if tripped is not None:
+            return LimitReached(tripped)
+        seconds = asyncio.get_running_loop().time() - self._began
+        made, limits = self.calls, self._task.limits
+        cap = self._breaker.cap(
+            step,
+            seconds=seconds,
+            tokens=sum(call.usage.total for call in made),
+            cost_microusd=sum(call.cost_microusd or 0 for call in made),
+        )
+        return None if cap is None else LimitReached(cap, limit=limits.text(cap))
+
+    async def _close_with_an_answer(self, stop: LimitReached) -> None:
+        """One call with tools off, so that what was found so far is not lost. The person is told
+        why the run ended; without an answer that is all that is told. Raises `LimitReached`."""
+        try:
+            completed = await self._calls.ask(tools=False, advice=CLOSING)
+        except ProviderError as error:
+            raise stop from error
+        answer = _words_only(completed.message)
+        if not text_of(answer):
+            raise stop
+        self.notices.append(stop)
+        await self._append(answer)
 
     async def _finish_resumed(self) -> None:
         """Calls of an earlier process without results: outcome unknown, none runs again."""
@@ -169,11 +212,12 @@ class AgentRun:
             await self._append(Message("user", results))
 
     async def _take_step(self, completed: Completed) -> None:
+        if not completed.message.tool_uses:
+            await self._append(await self._answer(completed))
+            return
         truncated = completed.stop_reason in ("length", "window")
         message, checked = self._checked(completed.message, truncated=truncated)
         await self._append(message)
-        if not checked:
-            return
         await run_tools(
             checked,
             self._task.toolbox,
@@ -184,11 +228,21 @@ class AgentRun:
         results = tuple(self._finished[call.id] for call in message.tool_uses)
         await self._append(Message("user", results))
 
+    async def _answer(self, completed: Completed) -> Message:
+        """The answer; an empty one is asked for once more, and marked when it stays empty."""
+        if not text_of(completed.message):
+            completed = await self._calls.ask(tools=False, advice=NUDGE)
+        answer = _words_only(completed.message)
+        if not text_of(answer):
+            return Message("assistant", (TextBlock(EMPTY_MARK),))
+        self.cut_short = completed.stop_reason in ("length", "window")
+        return answer
+
     def _checked(
         self, message: Message, *, truncated: bool
     ) -> tuple[Message, list[tool_args.CheckedCall]]:
         """The message as it is stored, with ids unique in this conversation, and its calls."""
-        used = {call.id for known in self._working for call in known.tool_uses}
+        used = {call.id for known in self._working.messages for call in known.tool_uses}
         blocks: list[Block] = []
         checked: list[tool_args.CheckedCall] = []
         for block in message.blocks:
@@ -196,6 +250,8 @@ class AgentRun:
                 tool = self._task.toolbox.find(block.name)
                 renamed = _with_unique_id(block, used)
                 verdict = tool_args.check(renamed, tool.spec if tool else None, truncated=truncated)
+                if verdict.problem is None:
+                    verdict = tool_args.CheckedCall(verdict.call, self._breaker.judge(verdict.call))
                 checked.append(verdict)
                 blocks.append(verdict.call)
             else:
@@ -203,11 +259,12 @@ class AgentRun:
         return Message("assistant", tuple(blocks)), checked
 
     def _tool_started(self, call: ToolUseBlock) -> None:
-        self._started.add(call.id)
-        self._ports.emit(ToolStarted(call.name))
+        self._started[call.id] = call
+        self._ports.calls.emit(ToolStarted(call.name))
 
-    def _tool_finished(self, result: ToolResultBlock) -> None:
-        self._finished[result.tool_use_id] = result
+    def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
+        self._finished[call.id] = result
+        self._breaker.note(call, failed=result.is_error)
 
     async def _append(self, message: Message) -> None:
         """Own first, then stored: a cancel in between loses nothing, `close` stores it again.
@@ -216,9 +273,9 @@ class AgentRun:
         """
         if self._closed:
             raise asyncio.CancelledError
-        self._call = None
+        self._calls.forget_partial()
         self.last_run_new_messages.append(message)
-        self._working = (*self._working, message)
+        self._working.append(message)
         await self._ports.journal.append(len(self.last_run_new_messages), message)
 
     def _raise_if_cancelled(self) -> None:
@@ -226,82 +283,7 @@ class AgentRun:
         if self._task.tool_context.cancel.cancelled:
             raise asyncio.CancelledError
 
-    # Overflow -----------------------------------------------------------------------------------
-
-    async def _ask_within_window(self) -> Completed:
-        """A model call; a provider's overflow makes the working copy smaller and asks again."""
-        while True:
-            try:
-                return await self._ask()
-            except ProviderError as error:
-                if error.refusal.kind is not RefusalKind.OVERFLOW or not await self._make_room():
-                    raise
-
-    async def _make_room(self) -> bool:
-        window = self._ports.context.shrink(self._working)
-        if window is None:
-            window = self._ports.context.reset(self._working)
-            if window is None:
-                return False
-            self.context_was_reset = True
-        await self._take(window)
-        return True
-
-    async def _take(self, window: Window) -> None:
-        if window.dropped:
-            await self._ports.flush(window.dropped)
-        # What a model thought before belongs to a prefix that is not sent like that any more.
-        self._working = without_thinking(window.messages)
-
-    # The model call -----------------------------------------------------------------------------
-
-    async def _ask(self) -> Completed:
-        number = self._task.calls_before + len(self.calls) + 1
-        call = self._call = _Call(number, self._request())
-        try:
-            completed = await self._stream(call)
-        except ProviderError:
-            await self._ports.book(self._note(call, "failed"))
-            raise
-        except asyncio.CancelledError:
-            self._note(call, "cancelled")  # booked when the run is settled
-            raise
-        await self._ports.book(self._note(call, "completed"))
-        return completed
-
-    async def _stream(self, call: _Call) -> Completed:
-        async with self._task.provider.stream(call.request) as events:
-            async for event in events:
-                match event:
-                    case TextDelta(text):
-                        call.text.append(text)
-                        self._ports.emit(TextShown(text))
-                    case ThinkingDelta(text):
-                        call.thinking.append(text)
-                    case UsageReport(usage):
-                        call.usage = usage
-                    case Completed():
-                        call.usage = event.usage or call.usage
-                        return event
-        raise RuntimeError(f"provider {self._task.provider.name} broke its contract: no Completed")
-
-    def _request(self) -> ModelRequest:
-        return ModelRequest(
-            model=self._task.model,
-            system=self._task.system,
-            messages=tuple(repair(self._working)),
-            tools=self._task.toolbox.specs,
-            max_output_tokens=self._task.max_output_tokens,
-            traits=self._task.traits,
-        )
-
-    def _note(self, call: _Call, outcome: CallOutcome) -> ModelCall:
-        usage = _usage(call, complete=outcome == "completed")
-        booked = ModelCall(call.number, call.request.model, usage, outcome)
-        self.calls.append(booked)
-        return booked
-
-    # The end ------------------------------------------------------------------------------------
+    # The end --------------------------------------------------------------------------------------
 
     def close(self, mark: str) -> None:
         """After an ending without an answer: make the run's own messages legal.
@@ -313,20 +295,36 @@ class AgentRun:
         if self._answered():
             return
         own = self.last_run_new_messages
+        partial = self._calls.partial_text
         if own and own[-1].tool_uses:
             own.append(Message("user", tuple(self._result_of(c) for c in own[-1].tool_uses)))
-            self._call = None
-        partial = "".join(self._call.text).strip() if self._call else ""
+            partial = ""
         blocks = [TextBlock(partial)] if partial else []
         own.append(Message("assistant", (*blocks, TextBlock(mark))))
+
+    def effects(self) -> Effects:
+        """What the tools of this run have changed, as far as that is known."""
+        risky = [call for call in self._started.values() if self._has_side_effects(call)]
+        done = [c.name for c in risky if c.id in self._finished and not self._finished[c.id].is_error]
+        unknown = [c.name for c in risky if c.id not in self._finished]
+        return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
+
+    def _has_side_effects(self, call: ToolUseBlock) -> bool:
+        tool = self._task.toolbox.find(call.name)
+        return tool is not None and tool.spec.side_effects
 
     def _result_of(self, call: ToolUseBlock) -> ToolResultBlock:
         known = self._finished.get(call.id)
         if known is not None:
             return known
-        tool = self._task.toolbox.find(call.name)
-        risky = call.id in self._started and tool is not None and tool.spec.side_effects
+        risky = call.id in self._started and self._has_side_effects(call)
         return lost_result(call.id, UNKNOWN_OUTCOME if risky else NOT_STARTED)
+
+
+def _words_only(message: Message) -> Message:
+    """Without calls: a model may make them although it was told not to."""
+    blocks = tuple(block for block in message.blocks if not isinstance(block, ToolUseBlock))
+    return Message(message.role, blocks)
 
 
 def _with_unique_id(call: ToolUseBlock, used: set[str]) -> ToolUseBlock:
@@ -337,35 +335,3 @@ def _with_unique_id(call: ToolUseBlock, used: set[str]) -> ToolUseBlock:
         fresh = f"{call.id or 'call'}_{number}"
     used.add(fresh)
     return call if fresh == call.id else ToolUseBlock(fresh, call.name, call.arguments, call.raw)
-
-
-def _usage(call: _Call, *, complete: bool) -> Usage:
-    """What the provider reported; else an estimate of four characters a token, marked as such.
-
-    Of a call that did not complete the provider may have reported the input and the first token of
-    the output: the text that came in counts then, if it is more.
-    """
-    written = (sum(map(len, call.text)) + sum(map(len, call.thinking))) // 4
-    if call.usage is None:
-        return Usage(_size(call.request) // 4, written, estimated=True)
-    if complete or written <= call.usage.output_tokens:
-        return call.usage
-    return replace(call.usage, output_tokens=written, estimated=True)
-
-
-def _size(request: ModelRequest) -> int:
-    characters = len(request.system)
-    for message in request.messages:
-        for block in message.blocks:
-            match block:
-                case TextBlock():
-                    characters += len(block.text)
-                case ToolUseBlock():
-                    characters += 200 + len(str(block.arguments))
-                case ToolResultBlock():
-                    characters += 120 + sum(
-                        len(part.text) for part in block.content if isinstance(part, TextBlock)
-                    )
-                case _:
-                    characters += 4_800  # an image: about 1,200 tokens
-    return characters

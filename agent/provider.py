@@ -35,6 +35,16 @@ class Usage:
     cache_write_tokens: int = 0
     estimated: bool = False
 
+    @property
+    def read_tokens(self) -> int:
+        """Everything that was read: new, from the cache, and written to it."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def total(self) -> int:
+        """Everything that was read and written."""
+        return self.read_tokens + self.output_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
@@ -49,7 +59,8 @@ class ModelTraits:
 class ModelRequest:
     """One call. `messages` is legal (`agent.history.repair`); an empty `system` is left out.
 
-    `max_output_tokens` caps the answer. `tools` empty: no tools are offered.
+    `max_output_tokens` caps the answer. `tools` empty: no tools are offered. `may_call` false: the
+    tools are there, since the history has calls of them, and the model may not call any.
     """
 
     model: str
@@ -58,6 +69,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...]
     max_output_tokens: int
     traits: ModelTraits = ModelTraits()
+    may_call: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ async def run_tools(
     context: ToolContext,
     *,
     started: Callable[[ToolUseBlock], None],
-    finished: Callable[[ToolResultBlock], None],
+    finished: Callable[[ToolUseBlock, ToolResultBlock], None],
 ) -> None:
     """Every call gets exactly one `finished`, in any order; `started` comes before it runs.
 
@@ -34,7 +34,7 @@ async def run_tools(
     """
 
     async def one(checked: CheckedCall) -> None:
-        finished(await _result(checked, toolbox, context, started))
+        finished(checked.call, await _result(checked, toolbox, context, started))
 
     for batch in _batches(calls, toolbox):
         if context.cancel.cancelled:

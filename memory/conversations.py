@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from agent.messages import Message, decode, encode
 from memory.clock import stamp
@@ -34,13 +35,26 @@ class StoredMessage:
     created_at: str
 
 
+BoundaryKind = Literal["new", "trim", "compact", "aggressive", "emergency", "reset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Where a context starts: at message `start_id`. Turns that begin before `brief_id` go to a model
+    as question and final answer only; `note` stands for what left before."""
+
+    kind: BoundaryKind
+    start_id: int
+    brief_id: int | None = None
+    note: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What of a session goes to a model, oldest first. `earlier`: messages before it were left out
-    by a trim (and not by a new conversation)."""
+    """What of a session goes to a model, oldest first, and the boundary that it starts at."""
 
     messages: tuple[StoredMessage, ...]
-    earlier: bool
+    boundary: Boundary | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,37 +127,76 @@ class Conversations:
         await self._database.write(op)
 
     async def context(self, session: int) -> Context:
-        """The messages since the newest boundary."""
+        """The messages since the newest boundary, without runs that were taken out."""
         newest = await self._database.read(
-            "SELECT kind, start_id FROM boundaries WHERE session_id = ? ORDER BY id DESC LIMIT 1",
+            "SELECT kind, start_id, brief_id, note FROM boundaries WHERE session_id = ?"
+            " ORDER BY id DESC LIMIT 1",
             (session,),
         )
-        start = int(newest[0]["start_id"]) if newest else 0
+        boundary = Boundary(*newest[0]) if newest else None
         rows = await self._database.read(
             "SELECT id, run_id, ordinal, body, created_at FROM messages"
-            " WHERE session_id = ? AND id >= ? ORDER BY id",
-            (session, start),
+            " WHERE session_id = :s AND id >= :start"
+            " AND run_id NOT IN (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
+            {"s": session, "start": boundary.start_id if boundary else 0},
         )
-        return Context(
-            tuple(_stored(row) for row in rows), bool(newest) and newest[0]["kind"] == "trim"
+        return Context(tuple(_stored(row) for row in rows), boundary)
+
+    async def bound(self, session: int, boundary: Boundary) -> None:
+        """From now on the context starts there; what was said stays stored."""
+        values = (
+            session,
+            boundary.kind,
+            boundary.start_id,
+            boundary.brief_id,
+            boundary.note,
+            stamp(),
         )
 
-    async def leave(self, session: int, start_id: int) -> None:
-        """From now on the context starts at message `start_id`: older turns were trimmed."""
-        await self._bound(session, "trim", start_id)
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO boundaries (session_id, kind, start_id, brief_id, note, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                values,
+            )
+
+        await self._database.write(op)
 
     async def begin_new(self, session: int) -> None:
         """From now on the context is empty; what was said stays stored."""
-        await self._bound(session, "new", None)
-
-    async def _bound(self, session: int, kind: str, start_id: int | None) -> None:
-        """A boundary at `start_id`, or after everything that is stored now."""
 
         def op(connection: sqlite3.Connection) -> None:
             connection.execute(
                 "INSERT INTO boundaries (session_id, kind, start_id, created_at) VALUES"
-                " (?, ?, COALESCE(?, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages)), ?)",
-                (session, kind, start_id, stamp()),
+                " (?, 'new', (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), ?)",
+                (session, stamp()),
+            )
+
+        await self._database.write(op)
+
+    async def emergencies(self, session: int) -> tuple[int, str | None]:
+        """How many emergencies the conversation had since it began, and when the last one was."""
+        rows = await self._database.read(
+            "SELECT COUNT(*), MAX(created_at) FROM boundaries WHERE session_id = :s"
+            " AND kind = 'emergency' AND id > COALESCE((SELECT MAX(id) FROM boundaries"
+            " WHERE session_id = :s AND kind = 'new'), 0)",
+            {"s": session},
+        )
+        return int(rows[0][0]), rows[0][1]
+
+    async def last_run(self, session: int) -> str | None:
+        """The newest run of the context, or None when it is empty."""
+        context = await self.context(session)
+        return context.messages[-1].run_id if context.messages else None
+
+    async def leave_out(self, session: int, run_id: str) -> None:
+        """The run's messages leave the context; they stay stored. Idempotent."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?)"
+                " ON CONFLICT DO NOTHING",
+                (run_id, session, stamp()),
             )
 
         await self._database.write(op)

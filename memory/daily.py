@@ -37,12 +37,15 @@ class DailyFiles:
         self._folder = folder
         self._lock = asyncio.Lock()
 
-    async def flush(self, scope: str, messages: Sequence[Message], now: datetime) -> Path | None:
-        """Append a digest of `messages` to the day's file; None when there is nothing to keep.
+    async def flush(
+        self, scope: str, messages: Sequence[Message], now: datetime, summary: str | None = None
+    ) -> Path | None:
+        """Append `summary`, or without one a digest of `messages`, to the day's file; None when
+        there is nothing to keep.
 
         `now` is in the chat's zone. Raises `OSError` when it cannot be written.
         """
-        text = digest(messages, now)
+        text = digest(messages, now) if summary is None else _entry(summary, now)
         if not text:
             return None
         path = self._folder / scope_folder(scope) / f"{now:%Y-%m-%d}.md"
@@ -57,7 +60,11 @@ def digest(messages: Sequence[Message], now: datetime) -> str:
     lines = [line for message in messages for line in _lines(message)]
     if not lines:
         return ""
-    return f"\n## {now:%H:%M} · left the conversation\n\n" + "\n".join(lines) + "\n"
+    return _entry("\n".join(lines), now)
+
+
+def _entry(text: str, now: datetime) -> str:
+    return f"\n## {now:%H:%M} · left the conversation\n\n{text}\n"
 
 
 def _lines(message: Message) -> list[str]:

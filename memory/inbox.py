@@ -26,13 +26,14 @@ _OPEN = (
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What is put in. `kind`: `turn` for the agent, `act` for a command or press, `refused` for
-    somebody without access (the key is kept, `body` must be None). `body`: the message as JSON."""
+    somebody without access (the key is kept, `body` must be None). `body`: the message as JSON. `sent_at`: the platform's time, ISO 8601 in UTC."""
 
     place: SessionPlace
     event: str
     person: str
     kind: Kind
     body: str | None
+    sent_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Inbox:
                 session = session_id(connection, place)
             cursor = connection.execute(
                 "INSERT INTO inbox (channel, account, chat, event, session_id, person, kind,"
-                " state, body, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " state, body, received_at, sent_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",
                 (
                     place.channel,
@@ -79,6 +80,7 @@ class Inbox:
                     state,
                     entry.body,
                     stamp(),
+                    entry.sent_at,
                 ),
             )
             return cursor.lastrowid if cursor.rowcount == 1 else None
@@ -89,7 +91,8 @@ class Inbox:
         """Keys of the sessions that have open turns, the longest waiting first."""
         rows = await self._database.read(
             "SELECT s.key FROM inbox i JOIN sessions s ON s.id = i.session_id"
-            " WHERE i.state = 'open' AND i.kind = 'turn' GROUP BY s.key ORDER BY MIN(i.id)"
+            " WHERE i.state = 'open' AND i.kind = 'turn' GROUP BY s.key"
+            " ORDER BY MIN(i.sent_at), MIN(i.id)"
         )
         return [str(row[0]) for row in rows]
 
@@ -99,9 +102,11 @@ class Inbox:
         return [InboxRow(*row) for row in rows]
 
     async def open_turns(self, session_key: str) -> list[InboxRow]:
-        """The session's open messages, oldest first."""
+        """The session's open messages: those that a run has taken, then by the platform's time."""
         rows = await self._database.read(
-            _OPEN + " AND i.kind = 'turn' AND s.key = ? ORDER BY i.id", (session_key,)
+            _OPEN + " AND i.kind = 'turn' AND s.key = ?"
+            " ORDER BY i.run_id IS NULL, i.sent_at, i.id",
+            (session_key,),
         )
         return [InboxRow(*row) for row in rows]
 

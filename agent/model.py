@@ -1,11 +1,11 @@
-"""A model as a turn uses it: the provider, the model's id there, its traits and its price."""
+"""A model as a run uses it: the provider, the model's id there, what it can take, and its price."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.prompt import build
+from agent.estimate import Estimator
 from agent.provider import ModelTraits, Provider, Usage
 
 
@@ -13,8 +13,9 @@ from agent.provider import ModelTraits, Provider, Usage
 class ChatModel:
     """One entry of `models` in the configuration, with its provider.
 
-    `name` is the entry's key, `id` what the provider calls it. `traits`: what it can take.
-    `price` gives the cost of a call in micro-dollars, or is None where there is no price.
+    `name` is the entry's key, `id` what the provider calls it. `context_tokens` is its window,
+    `max_output_tokens` the cap of an answer. `sizes` estimates tokens. `price` gives the cost of a
+    call in micro-dollars, or is None where there is no price.
     """
 
     name: str
@@ -22,12 +23,9 @@ class ChatModel:
     provider: Provider
     max_output_tokens: int
     traits: ModelTraits
-    instructions: str
-    price: Callable[[Usage], int] | None
-
-    def system_prompt(self, *, group: bool) -> str:
-        """The system prompt for a chat of that kind."""
-        return build(self.instructions, group=group)
+    context_tokens: int
+    sizes: Estimator
+    price: Callable[[Usage], int] | None = None
 
     def cost_microusd(self, usage: Usage) -> int | None:
         """What a call cost in micro-dollars, or None without a price."""

@@ -1,0 +1,332 @@
+"""One model call that gets through, or the error that says why none did.
+
+Around the provider's stream lie, from the inside out: booking, retries with waits, what each kind of
+refusal wants (less input, less output, no images), and the models to fall back on. Every part can be
+cancelled at any await.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
+from agent.events import Emit, Retrying, TextShown
+from agent.messages import Message
+from agent.model import ChatModel
+from agent.overflow import Rung, target_tokens
+from agent.provider import (
+    Completed,
+    ModelRequest,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+    UsageReport,
+)
+from agent.retry import wait_s
+from agent.tools import ToolSpec
+from agent.working import WorkingCopy
+
+K = RefusalKind
+CallOutcome = Literal["completed", "cancelled", "failed"]
+
+NEARLY_FULL = 0.95  # of the window: an answer without output there is an overflow (field case 37)
+BIG_PROMPT = 0.8  # of the window: an unknown refusal may mean its size (field case 32)
+SMALLEST_ANSWER = 256  # tokens; an output cap below that is not worth asking for
+# Failures after which another model may still answer. What is wrong with the request itself is not
+# among them.
+FALL_BACK_ON = frozenset({K.TRANSIENT, K.RATE_LIMIT, K.QUOTA, K.AUTH, K.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One model call as it is booked. `model` is the configuration's name of it, `outcome` how it
+    ended, `estimated_tokens` our estimate of the input."""
+
+    number: int
+    model: ChatModel
+    usage: Usage
+    outcome: CallOutcome
+    estimated_tokens: int
+
+    @property
+    def cost_microusd(self) -> int | None:
+        """What it cost, or None without a price."""
+        return self.model.cost_microusd(self.usage)
+
+
+class Health(Protocol):
+    """What is known of the providers, shared by all runs."""
+
+    def admit(self, provider: str) -> None:
+        """Raises `ProviderDown` while the provider fails for everybody."""
+        ...
+
+    def note(self, provider: str, refusal: Refusal | None) -> None:
+        """How a call went; None: well."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallPorts:
+    """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
+    are only in `ModelCalls.made`. `sleep` waits some seconds."""
+
+    health: Health
+    book: Callable[[ModelCall], Awaitable[None]]
+    emit: Emit
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(slots=True)
+class _Call:
+    """A model call under way: what came in so far."""
+
+    number: int
+    model: ChatModel
+    request: ModelRequest
+    estimated: int
+    text: list[str] = field(default_factory=list[str])
+    thinking: list[str] = field(default_factory=list[str])
+    usage: Usage | None = None
+
+
+class ModelCalls:
+    """The model calls of one run."""
+
+    def __init__(
+        self,
+        models: Sequence[ChatModel],
+        system: str,
+        tools: tuple[ToolSpec, ...],
+        working: WorkingCopy,
+        ports: CallPorts,
+        *,
+        made_before: int = 0,
+    ) -> None:
+        """`models`: the first is asked, the others are fallbacks. `made_before`: calls that an
+        earlier process has booked for this run."""
+        self._models = list(models)
+        self._system = system
+        self._tools = tools
+        self._working = working
+        self._ports = ports
+        self._made_before = made_before
+        self._call: _Call | None = None
+        self._mended: set[RefusalKind] = set()
+        self._most_output: int | None = None
+        self.made: list[ModelCall] = []
+
+    @property
+    def model(self) -> ChatModel:
+        """The model that is asked."""
+        return self._models[0]
+
+    @property
+    def partial_text(self) -> str:
+        """Text of the call that did not complete, as far as it was shown."""
+        return "".join(self._call.text).strip() if self._call is not None else ""
+
+    def fixed_tokens(self) -> int:
+        """Estimated tokens of the system prompt and the tools."""
+        return self.model.sizes.fixed(self._system, self._offered())
+
+    async def ask(self, *, tools: bool = True, advice: str | None = None) -> Completed:
+        """The model's answer. `tools` false: it may not call any. `advice`: a sentence of ours for
+        this call only.
+
+        Raises `ProviderError`, and `ProviderDown` when no model's provider can be asked now.
+        """
+        retries = 0
+        while True:
+            try:
+                self._ports.health.admit(self.model.provider.name)
+                completed = await self._make(tools=tools, advice=advice)
+            except ProviderDown:
+                if not self._fall_back():
+                    raise
+                continue
+            except ProviderError as error:
+                if await self._mend(error.refusal):
+                    continue
+                if await self._wait(error.refusal, retries):
+                    retries += 1
+                    continue
+                if error.refusal.kind in FALL_BACK_ON and self._fall_back():
+                    retries = 0
+                    continue
+                self._ports.health.admit(self.model.provider.name)  # the reason of all, if it is
+                raise
+            self._call = None
+            return completed
+
+    def forget_partial(self) -> None:
+        """The call's text has become part of a message."""
+        self._call = None
+
+    # Refusals -------------------------------------------------------------------------------------
+
+    async def _mend(self, refusal: Refusal) -> bool:
+        """Change what the refusal is about; false when nothing (more) can be changed."""
+        match refusal.kind:
+            case K.OVERFLOW:
+                return await self._make_room(refusal, Rung.RESET)
+            case K.REQUEST_TOO_LARGE:
+                # It fits the model, not the minute: nothing as drastic as an emergency is done.
+                return await self._make_room(refusal, Rung.AGGRESSIVE)
+            case K.OUTPUT_CAP:
+                return self._ask_for_less(refusal)
+            case K.FORMAT:
+                if self._once(K.FORMAT) and self._working.without_thoughts():
+                    return True
+                return await self._working.reset(self.model.sizes)
+            case K.MEDIA:
+                return self._once(K.MEDIA) and self._working.without_images()
+            case K.UNKNOWN:
+                big = self._estimate() > BIG_PROMPT * self.model.context_tokens
+                return big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
+            case _:
+                return False
+
+    def _once(self, kind: RefusalKind) -> bool:
+        first = kind not in self._mended
+        self._mended.add(kind)
+        return first
+
+    async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
+        reserved = self._output_tokens()
+        target = target_tokens(
+            refusal,
+            estimated=self._estimate(),
+            fixed=self.fixed_tokens(),
+            reserved=reserved,
+            budget=self.model.context_tokens - reserved - self.fixed_tokens(),
+        )
+        return await self._working.climb(target, self.model.sizes, highest=highest)
+
+    def _ask_for_less(self, refusal: Refusal) -> bool:
+        wanted = self._output_tokens()
+        allowed = refusal.limit_tokens
+        less = allowed if allowed is not None and 0 < allowed < wanted else wanted // 2
+        if less < min(SMALLEST_ANSWER, wanted):
+            return False
+        self._most_output = less
+        return True
+
+    async def _wait(self, refusal: Refusal, retries: int) -> bool:
+        """Wait for the next try; false when there is none."""
+        wait = wait_s(refusal, retries, random.random)
+        if wait is None:
+            return False
+        self._ports.health.admit(self.model.provider.name)
+        self._ports.emit(Retrying(wait))
+        await self._ports.sleep(wait)
+        return True
+
+    def _fall_back(self) -> bool:
+        if len(self._models) < 2:
+            return False
+        self._ports.emit(Retrying(0))
+        del self._models[0]
+        self._most_output = None
+        return True
+
+    # One call -------------------------------------------------------------------------------------
+
+    async def _make(self, *, tools: bool, advice: str | None) -> Completed:
+        call = self._call = self._begin(tools=tools, advice=advice)
+        provider = self.model.provider.name
+        try:
+            completed = await self._stream(call)
+            _raise_if_silently_full(call, completed)
+        except ProviderError as error:
+            self._ports.health.note(provider, error.refusal)
+            await self._ports.book(self._note(call, "failed"))
+            raise
+        except asyncio.CancelledError:
+            self._note(call, "cancelled")  # booked when the run is settled
+            raise
+        self._ports.health.note(provider, None)
+        await self._ports.book(self._note(call, "completed"))
+        return completed
+
+    def _begin(self, *, tools: bool, advice: str | None) -> _Call:
+        model = self.model
+        request = ModelRequest(
+            model=model.id,
+            system=self._system,
+            messages=self._working.request(advice),
+            tools=self._offered(),
+            max_output_tokens=self._output_tokens(),
+            traits=model.traits,
+            may_call=tools,
+        )
+        number = self._made_before + len(self.made) + 1
+        return _Call(number, model, request, model.sizes.request(request))
+
+    async def _stream(self, call: _Call) -> Completed:
+        async with call.model.provider.stream(call.request) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text):
+                        call.text.append(text)
+                        self._ports.emit(TextShown(text))
+                    case ThinkingDelta(text):
+                        call.thinking.append(text)
+                    case UsageReport(usage):
+                        call.usage = usage
+                    case Completed():
+                        call.usage = event.usage or call.usage
+                        return event
+        raise RuntimeError(f"provider {call.model.provider.name} broke its contract: no Completed")
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        return self._tools if self.model.traits.tools else ()
+
+    def _output_tokens(self) -> int:
+        most = self.model.max_output_tokens
+        return most if self._most_output is None else min(most, self._most_output)
+
+    def _estimate(self) -> int:
+        return self.fixed_tokens() + self._working.size(self.model.sizes)
+
+    def _note(self, call: _Call, outcome: CallOutcome) -> ModelCall:
+        usage = _usage(call, complete=outcome == "completed")
+        made = ModelCall(call.number, call.model, usage, outcome, call.estimated)
+        self.made.append(made)
+        return made
+
+
+def text_of(message: Message) -> str:
+    """What the message says in words, without surrounding space."""
+    return message.text.strip()
+
+
+def _raise_if_silently_full(call: _Call, completed: Completed) -> None:
+    """Some servers cut the input to fill the window, and answer nothing."""
+    if text_of(completed.message) or completed.message.tool_uses:
+        return
+    usage = completed.usage
+    read = 0 if usage is None else usage.read_tokens
+    full = read >= NEARLY_FULL * call.model.context_tokens
+    if completed.stop_reason == "window" or (completed.stop_reason == "length" and full):
+        refusal = Refusal(K.OVERFLOW, 200, detail="no output: the input filled the window")
+        raise ProviderError(call.model.provider.name, refusal)
+
+
+def _usage(call: _Call, *, complete: bool) -> Usage:
+    """What the provider reported; else our estimate, marked as such.
+
+    Of a call that did not complete the provider may have reported the input and the first token of
+    the output: the text that came in counts then, if it is more.
+    """
+    sizes = call.model.sizes
+    written = sizes.text("".join(call.text)) + sizes.text("".join(call.thinking))
+    if call.usage is None:
+        return Usage(call.estimated, written, estimated=True)
+    if complete or written <= call.usage.output_tokens:
+        return call.usage
+    return replace(call.usage, output_tokens=written, estimated=True)

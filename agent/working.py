@@ -1,0 +1,161 @@
+"""The working copy of a run while the loop goes on: trimmed once, made smaller when a provider
+refuses, repaired before each send. The stored history is never touched by it.
+
+What leaves the copy is kept in memory before it is gone (`Keeper.flush`), and what the next run is
+to load is written down after (`Keeper.bound`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from agent import overflow
+from agent.context import Budget, Sizes, Trimmed, Working, map_blocks, size, trim, without_thinking
+from agent.history import repair
+from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock
+from agent.overflow import Rung
+
+NO_IMAGE = "[An image was here that the model could not take.]"
+
+
+class Keeper(Protocol):
+    """Where what leaves a context goes. Each method takes a bounded time."""
+
+    async def flush(
+        self, dropped: Sequence[Message], note: str | None, *, summarise: bool
+    ) -> str:
+        """Keep the messages in memory; the note that stands for them from now on, and for what
+        `note`, the one before, stood for. `summarise`: by a model call, if that works in time."""
+        ...
+
+    async def snapshot(self) -> str | None:
+        """Write a transcript and give its name; None when there were too many lately."""
+        ...
+
+    async def bound(self, rung: Rung | None, working: Working) -> None:
+        """From now on this is where the context starts. `rung` None: it was trimmed."""
+        ...
+
+
+class WorkingCopy:
+    """The messages of a run as they go to a model."""
+
+    def __init__(self, working: Working, keeper: Keeper) -> None:
+        self._working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+        self._keeper = keeper
+        self._untried = list(overflow.LADDER)
+        self.was_reset = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages as they stand."""
+        return self._working.messages()
+
+    def append(self, message: Message) -> None:
+        """One more message of this run."""
+        self._working = self._working.plus(message)
+
+    def request(self, advice: str | None) -> tuple[Message, ...]:
+        """A legal list to send. `advice`: a sentence of ours for this one call, stored nowhere."""
+        messages = self._working.messages()
+        if advice is not None:
+            messages = (*messages, Message("user", (TextBlock(advice),)))
+        return tuple(repair(messages))
+
+    def size(self, sizes: Sizes) -> int:
+        """Estimated tokens of the messages."""
+        return size(self._working, sizes)
+
+    async def trim(self, budget: Budget, sizes: Sizes) -> None:
+        """Line 1; once, before the loop."""
+        trimmed = trim(self._working, budget, sizes)
+        await self._take(trimmed, None)
+
+    async def climb(self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET) -> bool:
+        """Line 4: the next rung, up to `highest`, that makes the copy smaller; false when none does.
+
+        `target`: tokens that the messages may take, for the first rung.
+        """
+        while self._untried and overflow.LADDER.index(self._untried[0]) <= overflow.LADDER.index(
+            highest
+        ):
+            rung = self._untried.pop(0)
+            trimmed = await self._try(rung, target, sizes)
+            if trimmed is not None and size(trimmed.working, sizes) < self.size(sizes):
+                await self._take(trimmed, rung)
+                return True
+        return False
+
+    async def reset(self, sizes: Sizes) -> bool:
+        """The last rung at once; false when it was tried or makes nothing smaller."""
+        self._untried = [rung for rung in self._untried if rung is Rung.RESET]
+        return await self.climb(0, sizes)
+
+    async def _try(self, rung: Rung, target: int, sizes: Sizes) -> Trimmed | None:
+        working = self._working
+        match rung:
+            case Rung.COMPACT:
+                return overflow.compact(working, target, sizes)
+            case Rung.AGGRESSIVE:
+                return overflow.aggressive(working)
+            case Rung.EMERGENCY:
+                return await self._emergency(sizes)
+            case Rung.RESET:
+                return overflow.reset(working)
+
+    async def _emergency(self, sizes: Sizes) -> Trimmed | None:
+        # A snapshot is written only where the rung helps; its name is about that long.
+        probe = overflow.emergency(self._working, "x" * 80).working
+        if size(probe, sizes) >= self.size(sizes):
+            return None
+        snapshot = await self._keeper.snapshot()
+        return None if snapshot is None else overflow.emergency(self._working, snapshot)
+
+    async def _take(self, trimmed: Trimmed, rung: Rung | None) -> None:
+        before, working = self._working, trimmed.working
+        if trimmed.dropped:
+            gentle = rung in (None, Rung.COMPACT, Rung.AGGRESSIVE)
+            note = await self._keeper.flush(trimmed.dropped, before.note, summarise=gentle)
+            if gentle:
+                working = replace(working, note=note)
+        if working != before:
+            # What a model thought before belongs to a prefix that is not sent like that any more.
+            working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+        self._working = working
+        if trimmed.dropped:
+            await self._keeper.bound(rung, working)
+        self.was_reset = self.was_reset or rung is Rung.RESET
+
+    def without_thoughts(self) -> bool:
+        """Leave all reasoning out; whether that changed anything."""
+        return self._change(lambda block: block, drop_thinking=True)
+
+    def without_images(self) -> bool:
+        """Every image becomes a line of text; whether there was one."""
+
+        def change(block: Block) -> Block:
+            match block:
+                case ImageBlock():
+                    return TextBlock(NO_IMAGE)
+                case ToolResultBlock():
+                    parts = tuple(
+                        TextBlock(NO_IMAGE) if isinstance(part, ImageBlock) else part
+                        for part in block.content
+                    )
+                    return block if parts == block.content else replace(block, content=parts)
+                case _:
+                    return block
+
+        return self._change(change, drop_thinking=False)
+
+    def _change(self, change: Callable[[Block], Block], *, drop_thinking: bool) -> bool:
+        turns = tuple(
+            tuple(map_blocks(message, change) for message in turn) for turn in self._working.turns
+        )
+        if drop_thinking:
+            turns = tuple(map(without_thinking, turns))
+        changed = turns != self._working.turns
+        self._working = replace(self._working, turns=turns)
+        return changed

@@ -1,0 +1,157 @@
+"""What leaves a context: to the day's file first, then as a note in the context, then a boundary.
+
+The note is a summary by one model call, which the day's file gets as well. A digest stands in when
+the call fails, is too slow, would cost more than the month allows, or says more than it replaces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from agent.context import Working
+from agent.errors import LimitReached, ProviderError
+from agent.messages import Message, user_text
+from agent.model import ChatModel
+from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
+from agent.provider import Usage
+from agent.summary import Summary, as_note, digest, request, summarise, text_of_note
+from bridge.gate import MonthlyGate
+from memory.conversations import Boundary, Conversations
+from memory.daily import DailyFiles
+from memory.transcripts import Transcripts
+from memory.usage import UsageRow, UsageStore
+
+log = logging.getLogger(__name__)
+
+SUMMARY_WAIT_S = 20.0  # that a run waits for a summary
+SMALLEST_TOKENS = 300  # of messages that are worth a model call
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionServices:
+    """The stores that a compaction writes to."""
+
+    conversations: Conversations
+    daily: DailyFiles
+    transcripts: Transcripts
+    usage: UsageStore
+    gate: MonthlyGate
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whose context it is. `run_id` names the bookings; `person` is who caused it."""
+
+    session: int
+    session_key: str
+    run_id: str
+    person: str
+    memory_scope: str
+    timezone: tzinfo
+
+
+class Compaction:
+    """The keeper (`agent.working.Keeper`) of one run, or of one /compact.
+
+    `starts`: the row id of each loaded turn's first message, so that a boundary can name them.
+    """
+
+    def __init__(
+        self,
+        services: CompactionServices,
+        subject: Subject,
+        model: ChatModel,
+        starts: Sequence[int],
+        *,
+        focus: str = "",
+        wait_s: float = SUMMARY_WAIT_S,
+    ) -> None:
+        self._services = services
+        self._subject = subject
+        self._model = model
+        self._starts = starts
+        self._focus = focus
+        self._wait_s = wait_s
+        self._summaries = 0
+
+    async def flush(
+        self, dropped: Sequence[Message], note: str | None, *, summarise: bool
+    ) -> str:
+        """See `Keeper.flush`. Raises `OSError` when the day's file cannot be written."""
+        earlier = text_of_note(note)
+        text = await self._summary(dropped, earlier) if summarise else None
+        now = datetime.now(self._subject.timezone)
+        await self._services.daily.flush(self._subject.memory_scope, dropped, now, text)
+        return as_note(text or digest(dropped, earlier))
+
+    async def _summary(self, dropped: Sequence[Message], earlier: str | None) -> str | None:
+        sizes = self._model.sizes
+        replaced = sum(map(sizes.message, dropped)) + sizes.text(earlier or "")
+        if replaced < SMALLEST_TOKENS:
+            return None
+        try:
+            await self._services.gate.check(1)
+            async with asyncio.timeout(self._wait_s):
+                made = await summarise(self._model, dropped, earlier, self._focus)
+        except (LimitReached, ProviderError, TimeoutError) as error:
+            log.info("run %s: a digest instead of a summary: %s", self._subject.run_id, error)
+            return None
+        await self._book(made, dropped, earlier)
+        if not made.text or sizes.message(user_text(made.text)) >= replaced:
+            return None
+        return made.text
+
+    async def _book(
+        self, made: Summary, dropped: Sequence[Message], earlier: str | None
+    ) -> None:
+        sizes, subject = self._model.sizes, self._subject
+        asked = sizes.request(request(self._model, dropped, earlier, self._focus))
+        usage = made.usage or Usage(asked, sizes.text(made.text), estimated=True)
+        self._summaries += 1
+        row = UsageRow(
+            f"{subject.run_id}/summary",
+            self._summaries,
+            subject.session,
+            subject.person,
+            self._model.name,
+            "summary",
+            "completed",
+            usage,
+            self._model.cost_microusd(usage),
+        )
+        await self._services.usage.book([row])
+
+    async def snapshot(self) -> str | None:
+        """See `Keeper.snapshot`: at most 5 a conversation, 60 s between them."""
+        session = self._subject.session
+        count, last = await self._services.conversations.emergencies(session)
+        now = datetime.now(UTC)
+        pause = timedelta(seconds=EMERGENCY_PAUSE_S)
+        if count >= MOST_EMERGENCIES or (last and now - datetime.fromisoformat(last) < pause):
+            return None
+        context = await self._services.conversations.context(session)
+        messages = [stored.message for stored in context.messages]
+        return await self._services.transcripts.snapshot(
+            session, self._subject.session_key, messages, now
+        )
+
+    async def bound(self, rung: Rung | None, working: Working) -> None:
+        """See `Keeper.bound`."""
+        starts = self._starts
+        first = min(working.left, len(starts) - 1)
+        behind = working.left + working.brief
+        await self._services.conversations.bound(
+            self._subject.session,
+            Boundary(
+                "trim" if rung is None else rung.value,
+                starts[first],
+                starts[min(behind, len(starts) - 1)] if working.brief else None,
+                working.note,
+            ),
+        )
+
+
