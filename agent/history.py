@@ -1,17 +1,20 @@
 """Line 2: a history that every provider takes, made before every send.
 
 `violations` is the oracle: what is wrong with a list of messages, one finding a line. `repair`
-makes it legal; it is pure, deterministic, idempotent and linear, and gives the same object back
-when nothing is wrong. The two share no code, so that each judges the other.
+makes any list legal; it is pure, deterministic, idempotent and linear, and gives the same object
+back when nothing is wrong, which `is_legal` sees in one tight pass. The three share no code, so
+that each judges the others.
 
 Legal means: the first message begins a turn; roles alternate; no empty message and no blank text;
 each `tool_use` has a unique id and its one result in the directly following user message, where
-results come first and in the order of the calls; no result stands anywhere else; the last message
-is the user's. Thinking never stands alone. Each provider's own rules are its renderer's.
+results come first and in the order of the calls; no result stands anywhere else; no call is half
+made; the last message is the user's. Thinking never stands alone. Each provider's own rules are
+its renderer's.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -30,7 +33,11 @@ from agent.messages import (
 # Placeholders have letters: providers refuse blank text as well as empty text (field case 14).
 LOST_RESULT = "The result of this call was lost: it may or may not have taken effect."
 NO_CONTENT = "(no content)"
+BEGINNING = "(the conversation begins here)"
 CONTINUE = "(continue)"
+
+
+# The oracle -------------------------------------------------------------------------------------
 
 
 def violations(messages: Sequence[Message]) -> list[str]:
@@ -70,15 +77,13 @@ def _bad_blocks(message: Message, seen: set[str]) -> Iterator[str]:
         match block:
             case TextBlock() if not block.text.strip():
                 yield "blank text"
-            case ToolUseBlock() if message.role == "user":
-                yield "a call in a user message"
-            case ToolUseBlock() if block.id in seen or not block.id:
-                yield f"call id {block.id!r} is not unique"
             case ToolUseBlock():
-                seen.add(block.id)
+                yield from _bad_call(message.role, block, seen)
             case ToolResultBlock() if message.role == "assistant":
                 yield "a result in an assistant message"
-            case ToolResultBlock() if _is_blank(block):
+            case ToolResultBlock() if not block.content or any(
+                isinstance(part, TextBlock) and not part.text.strip() for part in block.content
+            ):
                 yield "a result without content"
             case ThinkingBlock() if message.role == "user":
                 yield "thinking in a user message"
@@ -86,6 +91,17 @@ def _bad_blocks(message: Message, seen: set[str]) -> Iterator[str]:
                 yield "an image in an assistant message"
             case _:
                 pass
+
+
+def _bad_call(role: Role, call: ToolUseBlock, seen: set[str]) -> Iterator[str]:
+    if role == "user":
+        yield "a call in a user message"
+        return
+    if call.id in seen or not call.id:
+        yield f"call id {call.id!r} is not unique"
+    seen.add(call.id)
+    if call.raw is not None:
+        yield f"call {call.id!r} is half made"
 
 
 def _bad_results(message: Message, previous: Message | None) -> Iterator[str]:
@@ -100,163 +116,217 @@ def _bad_results(message: Message, previous: Message | None) -> Iterator[str]:
         yield "results must come first"
 
 
-def _is_blank(result: ToolResultBlock) -> bool:
-    return not result.content or any(
-        isinstance(part, TextBlock) and not part.text.strip() for part in result.content
-    )
+# The fast path ----------------------------------------------------------------------------------
+
+
+def is_legal(messages: Sequence[Message]) -> bool:
+    """Whether `violations` finds nothing; 10,000 messages take about 2 ms."""
+    if len(messages) % 2 == 0:
+        return False
+    walk = iter(messages)
+    first = next(walk)
+    if first.role != "user" or not first.blocks or not _said(first.blocks):
+        return False
+    used: set[str] = set()
+    for reply, answer in zip(walk, walk, strict=True):
+        if reply.role != "assistant" or answer.role != "user":
+            return False
+        ids = _legal_calls(reply.blocks, used)
+        if ids is None or not _answered(ids, answer.blocks):
+            return False
+    return True
+
+
+def _legal_calls(blocks: tuple[Block, ...], used: set[str]) -> list[str] | None:
+    """The ids of an assistant message's calls, None when the message is not legal."""
+    ids: list[str] = []
+    speaks = False
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            text = block.text
+            if not text or text.isspace():
+                return None
+            speaks = True
+        elif isinstance(block, ToolUseBlock):
+            id_ = block.id
+            if block.raw is not None or not id_ or id_ in used:
+                return None
+            used.add(id_)
+            ids.append(id_)
+        elif not isinstance(block, ThinkingBlock):
+            return None
+    return ids if speaks or ids else None
+
+
+def _answered(ids: list[str], blocks: tuple[Block, ...]) -> bool:
+    """Whether a user message answers just these calls, in order and before anything else."""
+    if not ids:
+        return bool(blocks) and _said(blocks)
+    if len(blocks) < len(ids):
+        return False
+    for id_, block in zip(ids, blocks, strict=False):
+        if not isinstance(block, ToolResultBlock) or block.tool_use_id != id_:
+            return False
+        if not block.content or not _said(block.content):
+            return False
+    return len(blocks) == len(ids) or _said(blocks[len(ids) :])
+
+
+def _said(blocks: tuple[Block, ...]) -> bool:
+    """Whether these are texts that are not blank, and images."""
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            text = block.text
+            if not text or text.isspace():
+                return False
+        elif not isinstance(block, ImageBlock):
+            return False
+    return True
+
+
+# Repair -----------------------------------------------------------------------------------------
 
 
 def repair(messages: Sequence[Message]) -> Sequence[Message]:
     """A legal history with the same speakers and words; `messages` itself when it is legal.
 
-    Never empty when there is a user message with text or an image, and never without the newest
-    one. Text never moves between speakers. What is dropped: blank text, orphan and second results,
-    calls and results on the wrong side, assistant messages before the first user message, thinking
-    that stands alone. What is added: error results for calls without one, placeholders for empty
-    results, and a short user message where the assistant would speak last.
+    No words are lost and none change their speaker. What is dropped: blank text, orphan and second
+    results, calls, results, images and thinking on the wrong side, half-made calls that nothing
+    answers, thinking that stands alone. What is added: error results for calls without one, and
+    short placeholders for empty results, before an assistant that speaks first and after one that
+    speaks last.
+
+    A result that came too late, after other messages, is moved to its call: it is the truth about
+    what was executed, and an invented error in its place might make the model do it again. It
+    belongs to the newest message before it that used its id, for some providers use `call_0` in
+    each answer; an older call gets an error rather than perhaps another call's result.
     """
-    if not violations(messages):
+    if is_legal(messages):
         return messages
-    merged = _merge(_clean(message) for message in messages)
-    started = _from_first_question(merged)
-    answered = _answer_calls(_unique_ids(started))
-    closed = _merge(answered)
-    if closed and closed[-1].role == "assistant":
-        closed.append(Message("user", (TextBlock(CONTINUE),)))
-    return tuple(closed)
+    results = _Results()
+    kept = [results.settle(message) for message in messages]
+    return tuple(_assembled(kept, results.answers))
 
 
-def _clean(message: Message) -> Message:
-    """Without the blocks that may not stand in a message of this role, and without blank text."""
-    kept: list[Block] = [
-        _with_content(block) if isinstance(block, ToolResultBlock) else block
-        for block in message.blocks
-        if _belongs(block, message.role)
-    ]
-    if all(isinstance(block, ThinkingBlock) for block in kept):
-        kept = []
-    return message if tuple(kept) == message.blocks else Message(message.role, tuple(kept))
+# A message, the blocks that stay in it but for results, and the ids of its calls.
+_Kept = tuple[Message, list[Block], list[str]]
 
 
-def _belongs(block: Block, role: Role) -> bool:
-    match block:
-        case TextBlock():
-            return bool(block.text.strip())
-        case ToolResultBlock() | ImageBlock():
-            return role == "user"
-        case ThinkingBlock() | ToolUseBlock():
-            return role == "assistant"
+class _Results:
+    """Which result belongs to which call; ids are made unique on the way, on both halves."""
 
+    def __init__(self) -> None:
+        self.answers: dict[str, ToolResultBlock] = {}  # by the call's new id
+        self._used: set[str] = set()
+        self._numbers: dict[str, int] = {}  # the last suffix of an id that was used again
+        self._waiting: dict[str, deque[str]] = {}  # new ids of unanswered calls, by the old id
 
-def _with_content(result: ToolResultBlock) -> ToolResultBlock:
-    if not _is_blank(result):
-        return result
-    parts = tuple(
-        part for part in result.content if isinstance(part, ImageBlock) or part.text.strip()
-    )
-    return replace(result, content=parts or (TextBlock(NO_CONTENT),))
+    def settle(self, message: Message) -> _Kept:
+        """What stays in a message. They are given in order."""
+        return self._reply(message) if message.role == "assistant" else self._answer(message)
 
-
-def _merge(messages: Iterable[Message]) -> list[Message]:
-    """Without empty messages, and with neighbours of one role joined.
-
-    Two assistant messages are joined only when the first calls nothing: otherwise its results
-    belong between the two.
-    """
-    merged: list[list[Block]] = []
-    roles: list[str] = []
-    result: list[Message] = []
-    for message in messages:
-        if not message.blocks:
-            continue
-        if roles and roles[-1] == message.role and not _has_calls(merged[-1]):
-            merged[-1].extend(message.blocks)
-        else:
-            merged.append(list(message.blocks))
-            roles.append(message.role)
-    for role, blocks in zip(roles, merged, strict=True):
-        result.append(Message("user" if role == "user" else "assistant", tuple(blocks)))
-    return result
-
-
-def _has_calls(blocks: Iterable[Block]) -> bool:
-    return any(isinstance(block, ToolUseBlock) for block in blocks)
-
-
-def _from_first_question(messages: list[Message]) -> list[Message]:
-    for index, message in enumerate(messages):
-        if begins_turn(message):
-            return messages[index:]
-    return []
-
-
-def _unique_ids(messages: list[Message]) -> list[Message]:
-    """Calls with an id that was used before get a new one, and so do the results that follow."""
-    seen: set[str] = set()
-    result: list[Message] = []
-    renamed: dict[str, list[str]] = {}
-    for message in messages:
-        blocks: list[Block] = []
-        if message.role == "assistant":
-            renamed = {}
+    def _reply(self, message: Message) -> _Kept:
+        kept: list[Block] = []
+        ids: list[str] = []
+        waiting: dict[str, deque[str]] = {}
         for block in message.blocks:
-            if isinstance(block, ToolUseBlock):
-                fresh = _fresh(block.id, seen)
-                seen.add(fresh)
-                renamed.setdefault(block.id, []).append(fresh)
-                blocks.append(block if fresh == block.id else replace(block, id=fresh))
-            elif isinstance(block, ToolResultBlock) and renamed.get(block.tool_use_id):
-                fresh = renamed[block.tool_use_id].pop(0)
-                same = fresh == block.tool_use_id
-                blocks.append(block if same else replace(block, tool_use_id=fresh))
-            elif not isinstance(block, ToolResultBlock):
-                blocks.append(block)
-        result.append(Message(message.role, tuple(blocks)))
-    return result
+            if isinstance(block, TextBlock):
+                if block.text and not block.text.isspace():
+                    kept.append(block)
+            elif isinstance(block, ToolUseBlock):
+                id_ = self._unused(block.id)
+                ids.append(id_)
+                waiting.setdefault(block.id, deque()).append(id_)
+                kept.append(block if id_ == block.id else replace(block, id=id_))
+            elif isinstance(block, ThinkingBlock):
+                kept.append(block)
+        self._waiting.update(waiting)
+        return message, kept, ids
+
+    def _answer(self, message: Message) -> _Kept:
+        kept: list[Block] = []
+        for block in message.blocks:
+            if isinstance(block, TextBlock):
+                if block.text and not block.text.isspace():
+                    kept.append(block)
+            elif isinstance(block, ToolResultBlock):
+                waiting = self._waiting.get(block.tool_use_id)
+                if waiting:
+                    id_ = waiting.popleft()
+                    self.answers[id_] = _with_content(block, id_)
+            elif isinstance(block, ImageBlock):
+                kept.append(block)
+        return message, kept, []
+
+    def _unused(self, wanted: str) -> str:
+        id_ = base = wanted or "call"
+        while id_ in self._used:
+            number = self._numbers[base] = self._numbers.get(base, 1) + 1
+            id_ = f"{base}_{number}"
+        self._used.add(id_)
+        return id_
 
 
-def _fresh(wanted: str, seen: set[str]) -> str:
-    base = wanted or "call"
-    if base not in seen:
-        return base
-    number = len(seen)
-    while f"{base}_{number}" in seen:
-        number += 1
-    return f"{base}_{number}"
+def _assembled(kept: Iterable[_Kept], answers: dict[str, ToolResultBlock]) -> Iterator[Message]:
+    """The legal history of what stays: each message with calls is followed by all its results."""
+    role: Role = "user"
+    blocks: list[Block] = []
+    source: Message | None = None  # given back when nothing in it changed
+    for message, said, ids in kept:
+        if message.role == "assistant":
+            said, ids = _whole(said, ids, answers)
+        if message.role == role:
+            blocks += said
+            source = message
+        elif said:
+            yield _made(role, blocks or [TextBlock(BEGINNING)], source)
+            role, blocks, source = message.role, said, message
+        if ids:
+            yield _made(role, blocks, source)
+            results = [answers.get(id_) or lost_result(id_) for id_ in ids]
+            role, blocks, source = "user", [*results], None
+    yield _made(role, blocks or [TextBlock(BEGINNING)], source)
+    if role == "assistant":
+        yield Message("user", (TextBlock(CONTINUE),))
 
 
-def _answer_calls(messages: list[Message]) -> list[Message]:
-    """Each assistant message with calls is followed by one user message with all results first."""
-    result: list[Message] = []
-    open_calls: tuple[ToolUseBlock, ...] = ()
-    for message in messages:
-        if message.role == "user":
-            blocks = (*_results(open_calls, message), *_other(message))
-            result.append(Message("user", blocks))
-            open_calls = ()
-            continue
-        if open_calls:
-            result.append(Message("user", _results(open_calls, None)))
-        result.append(message)
-        open_calls = message.tool_uses
-    if open_calls:
-        result.append(Message("user", _results(open_calls, None)))
-    return result
+def _made(role: Role, blocks: list[Block], source: Message | None) -> Message:
+    made = tuple(blocks)
+    return source if source is not None and source.blocks == made else Message(role, made)
 
 
-def _results(
-    calls: tuple[ToolUseBlock, ...], message: Message | None
-) -> tuple[ToolResultBlock, ...]:
-    given: dict[str, ToolResultBlock] = {}
-    for result in message.tool_results if message else ():
-        given.setdefault(result.tool_use_id, result)
-    return tuple(given.get(call.id) or lost_result(call.id) for call in calls)
+def _whole(
+    blocks: list[Block], ids: list[str], answers: dict[str, ToolResultBlock]
+) -> tuple[list[Block], list[str]]:
+    """An assistant message without half-made calls, and the ids of its calls; nothing at all when
+    only thinking stays. A half-made call that was answered counts as made, without the arguments
+    that nobody could read."""
+    whole: list[Block] = blocks
+    if ids and any(isinstance(block, ToolUseBlock) and block.raw is not None for block in blocks):
+        whole = []
+        for block in blocks:
+            if not isinstance(block, ToolUseBlock) or block.raw is None:
+                whole.append(block)
+            elif block.id in answers:
+                whole.append(replace(block, raw=None))
+        ids = [block.id for block in whole if isinstance(block, ToolUseBlock)]
+    for block in whole:
+        if not isinstance(block, ThinkingBlock):
+            return whole, ids
+    return [], ids
+
+
+def _with_content(result: ToolResultBlock, id_: str) -> ToolResultBlock:
+    """The result under the call's new id, with something in it."""
+    content = result.content
+    if not content or not _said(content):
+        parts = tuple(part for part in content if isinstance(part, ImageBlock) or part.text.strip())
+        content = parts or (TextBlock(NO_CONTENT),)
+    if content is result.content and id_ == result.tool_use_id:
+        return result
+    return replace(result, tool_use_id=id_, content=content)
 
 
 def lost_result(call_id: str, text: str = LOST_RESULT) -> ToolResultBlock:
     """The error result that stands in for a lost one."""
     return ToolResultBlock(call_id, (TextBlock(text),), is_error=True)
-
-
-def _other(message: Message) -> tuple[Block, ...]:
-    return tuple(block for block in message.blocks if not isinstance(block, ToolResultBlock))

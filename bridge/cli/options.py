@@ -26,8 +26,8 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line, parsed. `config`: None for the environment alone. The last three belong to
-    `setup`, `slack manifest` and `error`."""
+    """The command line, parsed. `config`: None for the environment alone. Those from `slack`
+    on belong to one command each."""
 
     data: Path
     config: Path | None
@@ -35,6 +35,7 @@ class Options:
     slack: bool = False
     url: str | None = None
     error_id: str = ""
+    session: str | None = None
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -21,6 +21,7 @@ _COMMANDS = (
     (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
     (("doctor",), "doctor:doctor", "check everything, with the fix for what is wrong"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
+    (("history",), "history:show", "a stored conversation, or the list of them"),
     (("error",), "error:show", "what stands behind an error id"),
     (("version",), "version:show", "the version"),
 )
@@ -83,6 +84,10 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
     elif words == ("slack", "manifest"):
         command.add_argument(
             "--url", help="your public address of /slack/events, instead of Socket Mode"
+        )
+    elif words == ("history",):
+        command.add_argument(
+            "session", nargs="?", metavar="SESSION", help="its key or number; without it: the list"
         )
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")

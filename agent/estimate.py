@@ -1,0 +1,224 @@
+"""How many tokens a text, a message or a request costs, without a tokenizer.
+
+Characters are counted by kind (`agent.estimate_features`) and weighed for the model's family
+(`agent.estimate_weights`, fitted on the families' own tokenizers). What a provider reports then
+corrects the estimate: a bounded running ratio per model. `bench/estimate.py` measures the error.
+
+Pure and linear in the length of the text. An `Estimator` remembers the messages it has seen, so
+that asking again costs a look-up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from operator import mul
+
+from agent.estimate_features import features
+from agent.estimate_images import image_tokens
+from agent.estimate_weights import WEIGHTS
+from agent.messages import (
+    Block,
+    ImageBlock,
+    JsonObject,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from agent.provider import ModelRequest
+from agent.tools import ToolSpec
+
+REMEMBERED = 20_000  # messages; more than a working copy ever holds
+
+
+class Family(StrEnum):
+    """Models that cut text into the same tokens. `UNKNOWN` counts as the costliest of the others
+    but Claude."""
+
+    CLAUDE_OLD = "claude_old"
+    CLAUDE_NEW = "claude_new"
+    O200K = "o200k"
+    CL100K = "cl100k"
+    QWEN = "qwen"
+    DEEPSEEK = "deepseek"
+    GEMINI = "gemini"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Tokens around what is said: once for a request, for each message, call and result, and once
+    where tools are offered."""
+
+    request: int
+    message: int
+    tool_use: int
+    tool_result: int
+    tools: int
+    tool: int
+
+
+# Claude: one message is framed by 7 tokens (ctok), a call is rendered as marked-up lines, and tools
+# bring a system prompt of 290 to 675 tokens by model (Anthropic's page on tool use). ChatML costs
+# 5 tokens for each message (Qwen's template), OpenAI's 3 (its cookbook), and tools a few lines.
+_CLAUDE = Frame(request=4, message=4, tool_use=40, tool_result=20, tools=500, tool=20)
+_CLAUDE_NEW = Frame(request=4, message=4, tool_use=40, tool_result=20, tools=400, tool=20)
+_CHAT = Frame(request=4, message=4, tool_use=16, tool_result=8, tools=40, tool=8)
+_CHAT_WITH_PROMPT = Frame(request=4, message=5, tool_use=24, tool_result=12, tools=160, tool=12)
+FRAMES = {
+    Family.CLAUDE_OLD: _CLAUDE,
+    Family.CLAUDE_NEW: _CLAUDE_NEW,
+    Family.O200K: _CHAT,
+    Family.CL100K: _CHAT,
+    Family.QWEN: _CHAT_WITH_PROMPT,
+    Family.DEEPSEEK: _CHAT_WITH_PROMPT,
+    Family.GEMINI: _CHAT,
+    Family.UNKNOWN: _CHAT_WITH_PROMPT,
+}
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Estimates for one family of models, times `ratio` (`Correction.ratio`)."""
+
+    family: Family
+    ratio: float = 1.0
+    # By identity: messages are frozen, and one with a call cannot be hashed. The message is kept
+    # beside its count, so that its identity is not given to another.
+    _seen: dict[int, tuple[Message, float]] = field(
+        default_factory=dict[int, tuple[Message, float]], init=False, repr=False, compare=False
+    )
+
+    def text(self, text: str) -> int:
+        """Tokens of a text alone."""
+        return self._corrected(self._text(text))
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message, with all its blocks and its frame."""
+        return self._corrected(self._message(message))
+
+    def messages(self, messages: Sequence[Message]) -> int:
+        """Tokens of messages together."""
+        return self._corrected(sum(map(self._message, messages)))
+
+    def fixed(self, system: str, tools: Sequence[ToolSpec]) -> int:
+        """Tokens of what each request carries: the system prompt, the tools and the frame."""
+        return self._corrected(self._fixed(system, tools))
+
+    def request(self, request: ModelRequest) -> int:
+        """Tokens of a request's input."""
+        tools = request.tools if request.traits.tools else ()
+        fixed = self._fixed(request.system, tools)
+        return self._corrected(fixed + sum(map(self._message, request.messages)))
+
+    def _corrected(self, tokens: float) -> int:
+        return round(tokens * self.ratio)
+
+    def _text(self, text: str) -> float:
+        return max(0.0, sum(map(mul, WEIGHTS[self.family], features(text))))
+
+    def _json(self, value: JsonObject) -> float:
+        return self._text(json.dumps(value, ensure_ascii=False))
+
+    def _message(self, message: Message) -> float:
+        found = self._seen.get(id(message))
+        if found is not None:
+            return found[1]
+        tokens = FRAMES[self.family].message + sum(map(self._block, message.blocks))
+        if len(self._seen) >= REMEMBERED:
+            self._seen.clear()
+        self._seen[id(message)] = (message, tokens)
+        return tokens
+
+    def _block(self, block: Block) -> float:
+        match block:
+            case TextBlock():
+                return self._text(block.text)
+            case ImageBlock():
+                return image_tokens(block.data)
+            case ThinkingBlock():
+                return self._thinking(block)
+            case ToolUseBlock():
+                arguments = (
+                    self._json(block.arguments) if block.raw is None else self._text(block.raw)
+                )
+                return FRAMES[self.family].tool_use + self._text(block.name) + arguments
+            case ToolResultBlock():
+                return FRAMES[self.family].tool_result + sum(map(self._block, block.content))
+
+    def _thinking(self, block: ThinkingBlock) -> float:
+        # The seal holds all of the reasoning where the text is a summary or withheld: base64, four
+        # characters to three bytes, and about four bytes to a token.
+        sealed = len(block.signature or "") + len(block.redacted or "")
+        return max(self._text(block.text), sealed * 3 / 16)
+
+    def _fixed(self, system: str, tools: Sequence[ToolSpec]) -> float:
+        frame = FRAMES[self.family]
+        tokens = frame.request + (frame.message + self._text(system) if system else 0.0)
+        if tools:
+            tokens += frame.tools + sum(frame.tool + self._tool(tool) for tool in tools)
+        return tokens
+
+    def _tool(self, tool: ToolSpec) -> float:
+        return self._text(tool.name) + self._text(tool.description) + self._json(tool.parameters)
+
+
+# Bounds of a correction: no family's tokenizer is further from the fitted ones, and one absurd
+# report (a proxy that counts requests, or a server that reports 0) cannot blind the budget.
+LEAST_RATIO, MOST_RATIO = 0.5, 2.5
+SMALLEST_SEEN = 50  # tokens; below that the frame's error outweighs the text's
+NEWEST_SHARE = 0.3  # of the newest report once some are in: follows a change within a few answers
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What to multiply an estimate by, learnt from `samples` reports."""
+
+    ratio: float = 1.0
+    samples: int = 0
+
+    def observed(self, estimated: int, reported: int) -> Correction:
+        """With one more report. `estimated`: by an `Estimator` of ratio 1, for the same request;
+        `reported`: all input tokens, those of the cache included. Reports that are tiny or more
+        than twice outside the bounds teach nothing."""
+        if min(estimated, reported) < SMALLEST_SEEN:
+            return self
+        seen = reported / estimated
+        if not LEAST_RATIO / 2 <= seen <= MOST_RATIO * 2:
+            return self
+        share = max(NEWEST_SHARE, 1 / (self.samples + 1))
+        ratio = self.ratio + share * (seen - self.ratio)
+        return Correction(min(max(ratio, LEAST_RATIO), MOST_RATIO), self.samples + 1)
+
+
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2})(?!\d))?")
+_PATTERNS = (
+    (re.compile(r"gpt-4(?!o|\.\d)|gpt-3"), Family.CL100K),
+    (re.compile(r"gpt-|chatgpt|\bo[1-9]\b"), Family.O200K),
+    (re.compile(r"qwen|qwq|qvq"), Family.QWEN),
+    (re.compile(r"deepseek(?!.*llama)"), Family.DEEPSEEK),
+    (re.compile(r"gemini|gemma"), Family.GEMINI),
+)
+
+
+def family_of(model_id: str, provider_kind: str) -> Family:
+    """The family of a model by its id, with or without a vendor's prefix and a date. An id that
+    says nothing counts as a new Claude for the kind `anthropic`, else as `UNKNOWN`."""
+    name = model_id.lower()
+    if "claude" in name or provider_kind == "anthropic":
+        return _claude(name)
+    return next((family for pattern, family in _PATTERNS if pattern.search(name)), Family.UNKNOWN)
+
+
+def _claude(name: str) -> Family:
+    """Old: Claude 2 and 3, and 4 up to 4.6. Newer ones cut text more finely."""
+    found = _VERSION.search(name)
+    if found is None:
+        return Family.CLAUDE_OLD if "instant" in name else Family.CLAUDE_NEW
+    version = int(found[1]), int(found[2] or 0)
+    return Family.CLAUDE_OLD if version < (4, 7) else Family.CLAUDE_NEW

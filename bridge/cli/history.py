@@ -1,0 +1,115 @@
+"""`galata history [SESSION]`: the list of conversations, or one of them as it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridge.cli.options import FINE, CommandFailed, Options, say
+from memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from memory.transcripts import History, Mark, SessionEntry
+
+_MARKS = {"new": "new conversation", "trim": "older messages left the context here"}
+
+# Control characters, and those that reorder a line or break it: a message could otherwise change the
+# terminal's title, colours or what stands above it.
+_UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def show(options: Options) -> int:
+    """Print it; a reading is recorded first. Raises `CommandFailed`."""
+    from bridge.app import DATABASE
+
+    path = options.data / DATABASE
+    if not path.is_file():
+        raise CommandFailed(f"{path} is not there: which --data does the bot run on?")
+    try:
+        asyncio.run(_show(path, options.session))
+    except StoreError as failure:
+        raise CommandFailed(
+            f"{failure}\nReading a conversation is recorded in the database, which must be writable."
+        ) from None
+    except BrokenPipeError:  # whoever read has seen enough: `galata history … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FINE
+
+
+async def _show(path: Path, wanted: str | None) -> None:
+    from memory.database import Database
+    from memory.transcripts import History
+
+    database = await Database.open(path)
+    try:
+        history = History(database)
+        if wanted is None:
+            _list(await history.sessions(), path)
+            return
+        found = await history.sessions(wanted)
+        if not found:
+            raise CommandFailed(
+                f"no session {wanted!r} is stored in {path}; galata history lists those that are"
+            )
+        await history.record_reading(_actor(), found[0].key)
+        await _print(history, found[0])
+    finally:
+        await database.close()
+
+
+def _list(entries: Sequence[SessionEntry], path: Path) -> None:
+    if not entries:
+        say(f"no conversation is stored in {path}")
+        return
+    _say("number  messages  last message             session")
+    for entry in entries:
+        last = f"{entry.last_at[:19].replace('T', ' ')} UTC" if entry.last_at else "-"
+        _say(f"{entry.number:>6}  {entry.messages:>8}  {last:<23}  {entry.key}")
+
+
+async def _print(history: History, entry: SessionEntry) -> None:
+    """The whole conversation; messages are numbered anew where a new one began."""
+    from memory.rendering import Renderer
+
+    _say(f"session {entry.number}: {entry.key}, {entry.messages} messages")
+    marks = sorted(await history.marks(entry.number), key=lambda mark: mark.start_id)
+    renderer, after = Renderer(), 0
+    while page := await history.page(entry.number, after):
+        for stored in page:
+            while marks and marks[0].start_id <= stored.id:
+                mark = marks.pop(0)
+                _say(_marked(mark))
+                if mark.kind == "new":
+                    renderer = Renderer()
+            for line in renderer.render(stored):
+                _say(line)
+        after = page[-1].id
+    for mark in marks:
+        _say(_marked(mark))
+
+
+def _marked(mark: Mark) -> str:
+    at = mark.created_at[:19].replace("T", " ")
+    return f"--- {_MARKS.get(mark.kind, mark.kind)} ({at} UTC) ---"
+
+
+def _actor() -> str:
+    """Who runs this, as the system knows it: a variable could say anything."""
+    user = os.getuid()
+    try:
+        return f"os:{pwd.getpwuid(user).pw_name}"
+    except KeyError:  # in a container
+        return f"os:{user}"
+
+
+def _say(line: str) -> None:
+    """A line that is safe for a terminal, in what the output's encoding can show."""
+    safe = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), line)
+    encoding = sys.stdout.encoding
+    say(safe.encode(encoding, "backslashreplace").decode(encoding))
