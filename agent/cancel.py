@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 
@@ -56,13 +57,18 @@ class CancelToken:
         return self._event.wait(timeout_s)
 
 
+RequestId = str | tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One request: whose it is, in which session, and its token."""
+    """One request: whose it is, in which session, when the platform says that it was made, and its
+    token."""
 
-    request_id: str
+    request_id: RequestId
     session: str
     person: str
+    asked_at: datetime
     token: CancelToken
 
 
@@ -70,24 +76,27 @@ class CancelTokenRegistry:
     """Tokens by request, with the session as index.
 
     A token is registered when a message is accepted and released when its reply is delivered, so
-    that it covers waiting, downloads, retries, the run and the parts not yet sent.
+    that it covers waiting, downloads, retries, the run and the parts not yet sent. A message is a
+    request of its own until a run takes it.
     """
 
     def __init__(self) -> None:
-        self._requests: dict[str, Registration] = {}
-        self._sessions: dict[str, dict[str, None]] = {}
+        self._requests: dict[RequestId, Registration] = {}
+        self._sessions: dict[str, dict[RequestId, None]] = {}
 
-    def register(self, request_id: str, session: str, person: str) -> CancelToken:
+    def register(
+        self, request_id: RequestId, session: str, person: str, asked_at: datetime
+    ) -> CancelToken:
         """A token for the request; the same one when it is registered already."""
         known = self._requests.get(request_id)
         if known is not None:
             return known.token
         token = CancelToken()
-        self._requests[request_id] = Registration(request_id, session, person, token)
+        self._requests[request_id] = Registration(request_id, session, person, asked_at, token)
         self._sessions.setdefault(session, {})[request_id] = None
         return token
 
-    def release(self, request_id: str) -> None:
+    def release(self, request_id: RequestId) -> None:
         """Forget the request; nothing happens when it is unknown."""
         known = self._requests.pop(request_id, None)
         if known is None:
@@ -97,7 +106,7 @@ class CancelTokenRegistry:
         if not ids:
             del self._sessions[known.session]
 
-    def get(self, request_id: str) -> Registration | None:
+    def get(self, request_id: RequestId) -> Registration | None:
         """The registration of a request that is not released."""
         return self._requests.get(request_id)
 

@@ -127,6 +127,7 @@ class AgentRun:
         self.last_run_new_messages: list[Message] = list(task.resumed)
         self.notices: list[LimitReached] = []  # what else a person is told after the answer
         self.cut_short = False  # the answer met the model's cap of output
+        self.gave_no_answer = False
         self._started: dict[str, ToolUseBlock] = {}
         self._finished: dict[str, ToolResultBlock] = {}
         self._closed = False
@@ -234,6 +235,7 @@ class AgentRun:
             completed = await self._calls.ask(tools=False, advice=NUDGE)
         answer = _words_only(completed.message)
         if not text_of(answer):
+            self.gave_no_answer = True
             return Message("assistant", (TextBlock(EMPTY_MARK),))
         self.cut_short = completed.stop_reason in ("length", "window")
         return answer

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 
 from agent.cancel import CancelToken
 from channels.base import Address
+from memory.inbox import InboxKey
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +30,17 @@ Ending = Literal["completed", "cancelled", "failed", "interrupted"]
 
 @dataclass(slots=True)
 class ActiveRun:
-    """A run under way. `inbox_ids` are the rows that it answers, `asked_at` the platform's time of
-    the newest of them."""
+    """A run under way. `requests` are the messages that it answers, `asked_at` the platform's time of
+    the newest of them. `over`: its answer is out, there is nothing left to stop."""
 
     run_id: str
     session_key: str
     address: Address
     person: str
     asked_at: datetime
-    inbox_ids: frozenset[int]
+    requests: tuple[InboxKey, ...]
     token: CancelToken
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,15 @@ class Lanes:
         return self.active(session_key) is not None
 
     def active(self, session_key: str) -> ActiveRun | None:
-        """The session's run, or None."""
+        """The session's run, or None; one whose answer is out is none."""
         lane = self._lanes.get(session_key)
-        return lane.active if lane else None
+        run = lane.active if lane else None
+        return None if run is None or run.over else run
 
     def all_active(self) -> list[ActiveRun]:
         """The runs of all sessions."""
-        return [lane.active for lane in self._lanes.values() if lane.active is not None]
+        runs = (self.active(key) for key in self._lanes)
+        return [run for run in runs if run is not None]
 
     def __len__(self) -> int:
         return len(self._lanes)

@@ -1,25 +1,60 @@
-"""Stopping a run: by command, word or button; at once, whatever hangs.
+"""Stopping: by command, word or button; at once, whatever hangs.
 
-A stop acts before it is stored: `act` is synchronous. It reaches the active run of the session and
-that person's waiting messages; other people's stay. Rights: the person who asked, and owners. A stop
-whose platform message is older than the question it would hit does nothing.
+A stop acts before it is stored: `act` is synchronous. It reaches that person's waiting messages, then
+the active run of the session; other people's messages stay. Rights: the person who asked, owners, and
+where the configuration says so everybody; a chat's admins too, which the platform has to be asked. A
+stop whose platform message is older than what it would hit does nothing to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from typing import Final, Literal
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
-from bridge.commands import Say
 from bridge.lanes import ActiveRun, Lanes
-from channels.base import InboundMessage
+from bridge.texts import Say
+from channels.base import Button, Channel, InboundMessage
 from memory.conversations import SessionPlace
-from memory.inbox import Inbox
+from memory.inbox import Inbox, InboxKey
 
 STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
 STOP_COMMANDS: Final = frozenset({"cancel", "stop"})
+ASK_NOW: Final = "ask"  # the action of the button that brings dropped messages back
+
+WhoCanStop = Literal["asker_and_admins", "anyone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a stop has done. `again`: the run was being stopped already; `waiting`: messages that
+    are dropped."""
+
+    run: ActiveRun | None = None
+    again: bool = False
+    waiting: tuple[InboxKey, ...] = ()
+
+    @property
+    def requests(self) -> tuple[InboxKey, ...]:
+        """Every message that is not to be answered any more."""
+        return (*self.waiting, *(self.run.requests if self.run is not None else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class StopAnswer:
+    """What the chat is told; an empty sentence where the stopped answer itself tells it."""
+
+    sentence: str
+    buttons: tuple[Button, ...] = ()
+
+
+def key_of(message: InboundMessage) -> InboxKey:
+    """The message's key in the inbox; its request while it waits."""
+    address = message.address
+    return (address.channel, address.account, address.chat, message.event)
 
 
 class Stopping:
@@ -31,18 +66,25 @@ class Stopping:
         lanes: Lanes,
         tokens: CancelTokenRegistry,
         inbox: Inbox,
+        channels: Mapping[str, Channel],
+        who_can_stop: WhoCanStop,
+        timezone: tzinfo,
     ) -> None:
         self._access = access
         self._lanes = lanes
         self._tokens = tokens
         self._inbox = inbox
+        self._channels = channels
+        self._who_can_stop = who_can_stop
+        self._timezone = timezone
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
-        """Whether the text is a bare stop word, and its sender has a run in this conversation."""
+        """Whether the text is a bare stop word, and its sender has a question in this conversation
+        that is not answered yet."""
         if message.text.strip().lower() not in STOP_WORDS or message.command is not None:
             return False
-        run = self._lanes.active(place.key)
-        return run is not None and run.person == message.sender.id
+        person = message.sender.id
+        return any(known.person == person for known in self._tokens.of_session(place.key))
 
     def is_stop(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the message asks to stop something."""
@@ -52,71 +94,99 @@ class Stopping:
             return message.command.name in STOP_COMMANDS
         return self.is_stop_word(message, place)
 
-    def act(self, message: InboundMessage, place: SessionPlace) -> ActiveRun | None:
-        """Stop now what the message may stop; the run that was stopped, or None."""
-        if not self.is_stop(message, place):
-            return None
+    def act(
+        self, message: InboundMessage, place: SessionPlace, *, as_admin: bool = False
+    ) -> Stopped:
+        """Stop now what the message may stop."""
+        waiting = self._drop_waiting(message, place)
         run = self._target(message, place)
-        if run is None or not self._may_stop(message, run):
-            return None
+        if run is None or not (as_admin or self._may_stop(message, run)):
+            return Stopped(waiting=waiting)
         if message.sent_at < run.asked_at and message.press is None:
-            return None
-        run.token.cancel()
-        return run
+            return Stopped(waiting=waiting)
+        again = not run.token.cancel()
+        return Stopped(run, again, waiting)
 
     async def finish(
-        self, message: InboundMessage, place: SessionPlace, stopped: ActiveRun | None, say: Say
-    ) -> str:
-        """Drop the person's waiting messages and tell what happened; empty when the stopped answer
-        itself tells it. Until this has run, the lane must not take a message: it might be one of
-        those."""
-        dropped = await self._drop_waiting(message, place)
-        if dropped:
-            return say("dropped_waiting", count=dropped)
-        if stopped is not None:
-            return say("stopped") if message.press is not None else ""
+        self, message: InboundMessage, place: SessionPlace, stopped: Stopped, say: Say
+    ) -> StopAnswer:
+        """What to say of a stop that has acted. For somebody who may not stop by themselves the
+        platform is asked whether they are an admin of the chat, and then it acts."""
+        if stopped.run is None and await self._is_admin(message, place):
+            stopped = replace(self.act(message, place, as_admin=True), waiting=stopped.waiting)
+        if stopped.waiting:
+            button = Button(say("ask_now"), ASK_NOW, message.event)
+            return StopAnswer(say("dropped_waiting", count=len(stopped.waiting)), (button,))
+        if stopped.again:
+            return StopAnswer(say("already_stopping"))
+        if stopped.run is not None:
+            return StopAnswer(say("stopped") if message.press is not None else "")
+        return await self._nothing_stopped(message, place, say)
+
+    async def _nothing_stopped(
+        self, message: InboundMessage, place: SessionPlace, say: Say
+    ) -> StopAnswer:
+        if self._target(message, place) is not None:
+            return StopAnswer(say("not_yours"))
         if message.press is not None:
-            registered = self._tokens.get(message.press.value)
-            return say("already_over" if registered is None else "not_yours")
-        run = self._lanes.active(place.key)
-        if run is not None and not self._may_stop(message, run):
-            return say("not_yours")
-        return say("nothing_running")
+            return StopAnswer(say("already_over"))
+        elsewhere = self._in_other_threads(message)
+        if elsewhere:
+            buttons = tuple(
+                Button(say("stop_that", asked=self._local(run.asked_at)), "stop", run.run_id)
+                for run in elsewhere
+            )
+            return StopAnswer(say("running_elsewhere"), buttons)
+        if await self._inbox.last_outcome(place.key) == "answered":
+            return StopAnswer(say("nothing_running_complete"))
+        return StopAnswer(say("nothing_running"))
 
     def _target(self, message: InboundMessage, place: SessionPlace) -> ActiveRun | None:
-        """A button names its run; a command or word means the conversation's, or, where commands
-        cannot be given in threads, the person's run in any thread of the chat."""
+        """A button names its run; a command or word means the conversation's."""
         if message.press is None:
-            return self._lanes.active(place.key) or self._in_a_thread(message)
+            return self._lanes.active(place.key)
         registered = self._tokens.get(message.press.value)
         run = self._lanes.active(registered.session) if registered else None
         return run if run is not None and run.run_id == message.press.value else None
 
-    def _in_a_thread(self, message: InboundMessage) -> ActiveRun | None:
-        here, person = message.address, message.sender.id
-        if here.private or here.thread is not None:
-            return None
-        for run in self._lanes.all_active():
-            if run.person == person and replace(run.address, thread=None) == here:
-                return run
-        return None
+    def _local(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._timezone):%H:%M}"
+
+    def _in_other_threads(self, message: InboundMessage) -> list[ActiveRun]:
+        """The person's runs in other threads or topics of the same chat."""
+        here, person = replace(message.address, thread=None), message.sender.id
+        return [
+            run
+            for run in self._lanes.all_active()
+            if run.person == person and replace(run.address, thread=None) == here
+        ]
 
     def _may_stop(self, message: InboundMessage, run: ActiveRun) -> bool:
         person = message.sender.id
-        return person == run.person or self._access.is_owner(message.address.channel, person)
+        if person == run.person or self._access.is_owner(message.address.channel, person):
+            return True
+        return self._who_can_stop == "anyone"
 
-    async def _drop_waiting(self, message: InboundMessage, place: SessionPlace) -> int:
+    async def _is_admin(self, message: InboundMessage, place: SessionPlace) -> bool:
+        """Asked only where it decides something."""
+        run = self._target(message, place)
+        if run is None or message.address.private or self._may_stop(message, run):
+            return False
+        channel = self._channels[message.address.channel]
+        return await channel.is_admin(message.address, message.sender.id)
+
+    def _drop_waiting(
+        self, message: InboundMessage, place: SessionPlace
+    ) -> tuple[InboxKey, ...]:
         """Only a command or word reaches waiting messages: a button belongs to its own answer."""
         if message.press is not None:
-            return 0
-        rows = await self._inbox.open_turns(place.key)
-        run = self._lanes.active(place.key)
-        under_way = run.inbox_ids if run is not None else frozenset[int]()
-        ids = [
-            row.id
-            for row in rows
-            if row.person == message.sender.id and row.run_id is None and row.id not in under_way
-        ]
-        if ids:
-            await self._inbox.close(ids, "cancelled")
-        return len(ids)
+            return ()
+        dropped: list[InboxKey] = []
+        for known in self._tokens.of_session(place.key):
+            mine = known.person == message.sender.id and known.asked_at <= message.sent_at
+            match known.request_id:
+                case (channel, account, chat, event) if mine and known.token.cancel():
+                    dropped.append((channel, account, chat, event))
+                case _:
+                    pass
+        return tuple(dropped)

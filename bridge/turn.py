@@ -1,7 +1,8 @@
 """One turn: the question is stored, the agent runs, the answer is stored, shown and delivered.
 
 `run` is the half that /cancel ends, `settle` the half that it cannot reach: it makes the history
-legal, books what was used, and delivers. Everything it writes can be written again.
+legal, books what was used, and delivers (of which /cancel stops the parts that are not yet sent).
+Everything it writes can be written again.
 """
 
 from __future__ import annotations
@@ -9,34 +10,50 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from dataclasses import dataclass
+from datetime import tzinfo
 
-from agent.context import TurnWindow
-from agent.errors import LimitReached
-from agent.events import RunEvent, StepEnded, TextShown
-from agent.loop import FAILED_MARK, STOPPED_MARK, AgentPorts, AgentRun, AgentTask, ModelCall
+from agent.breaker import RunLimits
+from agent.calls import CallPorts, ModelCall
+from agent.cancel import CancelToken
+from agent.errors import LimitReached, ProviderDown
+from agent.loop import FAILED_MARK, STOPPED_MARK, AgentPorts, AgentRun, AgentTask
 from agent.messages import Message, TextBlock
+from agent.model import ChatModel
+from agent.prompt import build
 from agent.tools import Tool, Toolbox, ToolContext
+from bridge.compaction import Compaction, CompactionServices, Subject
+from bridge.delivery import Delivery
+from bridge.display import Display
 from bridge.errors import ErrorReporter, sentence_key
 from bridge.gate import MonthlyGate
 from bridge.lanes import ActiveRun, Outcome
-from bridge.models import ChatModel
+from bridge.loading import load
+from bridge.outage import Outages
 from bridge.question import FileUnreadable, Question, user_message
-from bridge.texts import Texts
+from bridge.ratios import Ratios
+from bridge.texts import Say, Texts
 from bridge.tools import ConversationInfo, CurrentTime
-from channels.base import Channel, OutboundReply, ReplySink, StopControl
-from channels.errors import ChannelError, ChannelUnavailable, Unreachable
-from memory.conversations import Conversations, StoredMessage
+from channels.base import Channel, ReplySink, StopControl
+from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.inbox import Inbox
 from memory.people import People
+from memory.tools import ReadTranscript
+from memory.transcripts import Transcripts
 from memory.usage import UsageRow, UsageStore
 
 log = logging.getLogger(__name__)
 
-# Seconds between the tries to deliver an answer while its platform is out of reach.
-DELIVERY_WAITS_S = (1, 2, 5, 10, 30, 60)
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """What the configuration says of every turn. `budget_tokens` None: the model's whole window."""
+
+    instructions: str
+    limits: RunLimits
+    max_turns: int
+    budget_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +65,29 @@ class TurnServices:
     usage: UsageStore
     people: People
     daily: DailyFiles
+    transcripts: Transcripts
+    ratios: Ratios
     errors: ErrorReporter
     texts: Texts
     gate: MonthlyGate
-    max_turns: int
+    settings: TurnSettings
+    more_tools: tuple[Tool, ...] = ()
+
+    @property
+    def compaction(self) -> CompactionServices:
+        """Those that a compaction writes to."""
+        return CompactionServices(
+            self.conversations, self.daily, self.transcripts, self.usage, self.gate
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """What is fixed when a turn starts: target, model, language, scope. Nothing is looked up later.
+    """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
 
     `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`:
-    an earlier process had begun this run.
+    an earlier process had begun this run. `retry_of`: the run whose question is answered again, in
+    place of its answer.
     """
 
     run_id: str
@@ -70,94 +98,104 @@ class TurnPlan:
     taken_up: bool
     question: Question
     channel: Channel
-    model: ChatModel
+    models: tuple[ChatModel, ...]
     language: str
     timezone: tzinfo
     memory_scope: str
-
-
-@dataclass(slots=True)
-class _Shown:
-    """Text of the answer that the preview was given, a paragraph between steps."""
-
-    parts: list[str] = field(default_factory=list[str])
-    paragraph_due: bool = False
+    retry_of: str | None = None
 
     @property
-    def text(self) -> str:
-        return "".join(self.parts).strip()
+    def subject(self) -> Subject:
+        """Whose context the turn works on."""
+        return Subject(
+            self.session,
+            self.session_key,
+            self.run_id,
+            self.person,
+            self.memory_scope,
+            self.timezone,
+        )
 
 
 class Turn:
     """The job that a lane carries out for one turn."""
 
-    def __init__(self, services: TurnServices, plan: TurnPlan) -> None:
+    def __init__(
+        self, services: TurnServices, plan: TurnPlan, outages: Outages, token: CancelToken
+    ) -> None:
         self._services = services
         self._plan = plan
+        self._outages = outages
+        self._token = token
+        self._say = Say(services.texts, plan.language)
+        self._active: ActiveRun | None = None
+        self._delivery = self._open_delivery(token)
+        self._display = Display(self._delivery.sink, self._say("retrying"))
         self._agent: AgentRun | None = None
         self._question: Message | None = None
-        self._history: tuple[StoredMessage, ...] = ()
-        self._left = 0
-        self._shown = _Shown()
-        self._sink: ReplySink | None = None
         self.ended_as: str | None = None  # how the inbox rows are to be closed; None: they stay
 
     # The half that /cancel ends -------------------------------------------------------------------
 
     async def run(self, run: ActiveRun) -> None:
         """Store the question, then let the agent answer it."""
-        self._sink = self._open_reply()
-        self._question = await user_message(self._plan.question, self._plan.channel)
-        await self._services.conversations.begin(
-            self._plan.session, self._plan.run_id, self._question, self._plan.inbox_ids
-        )
+        self._active = run
+        self._question = await self._begin()
         self._agent = await self._prepare(run)
         await self._agent.execute()
 
-    def _open_reply(self) -> ReplySink:
+    def _open_delivery(self, token: CancelToken) -> Delivery:
         plan, newest = self._plan, self._plan.question.newest
-        label = self._services.texts.say(plan.language, "stop")
-        stop = StopControl(label, plan.run_id)
-        return plan.channel.open_reply(newest.address, reply_to=newest.message_id, stop=stop)
+        stop = StopControl(self._say("stop"), plan.run_id)
+
+        def open_reply() -> ReplySink:
+            return plan.channel.open_reply(newest.address, reply_to=newest.message_id, stop=stop)
+
+        return Delivery(open_reply, token, self._services.errors, f"run {plan.run_id}")
+
+    async def _begin(self) -> Message:
+        """The question, stored; that of /retry is the one that was asked before."""
+        plan, conversations = self._plan, self._services.conversations
+        question = None
+        if plan.retry_of is not None:
+            question = await conversations.question_of(plan.retry_of)
+        if question is None:
+            question = await user_message(plan.question, plan.channel)
+        await conversations.begin(
+            plan.session, plan.run_id, question, plan.inbox_ids, instead_of=plan.retry_of
+        )
+        return question
 
     async def _prepare(self, run: ActiveRun) -> AgentRun:
         plan, services = self._plan, self._services
-        context = await services.conversations.context(plan.session)
-        own = [stored for stored in context.messages if stored.run_id == plan.run_id]
-        self._history = tuple(s for s in context.messages if s not in own[1:])
+        settings = services.settings
+        loaded = load(await services.conversations.context(plan.session), plan.run_id)
+        models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
-            provider=plan.model.provider,
-            model=plan.model.id,
-            system=plan.model.system_prompt(group=plan.question.speaker is not None),
+            models=models,
+            system=build(settings.instructions, group=plan.question.speaker is not None),
             toolbox=Toolbox(self._tools()),
-            max_output_tokens=plan.model.max_output_tokens,
-            traits=plan.model.traits,
-            history=tuple(stored.message for stored in self._history),
+            history=loaded.working,
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
-            earlier=context.earlier,
+            limits=settings.limits,
+            max_turns=settings.max_turns,
+            budget_tokens=settings.budget_tokens,
             calls_before=await services.usage.calls_of(plan.run_id) if plan.taken_up else 0,
-            resumed=tuple(stored.message for stored in own[1:]),
+            resumed=loaded.resumed,
         )
-        ports = AgentPorts(
-            context=TurnWindow(services.max_turns),
-            journal=self,
-            gate=services.gate,
-            flush=self._flush,
-            book=self._book,
-            emit=self._display,
-        )
-        return AgentRun(task, ports)
+        keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts)
+        health = self._outages.health_for(plan.session_key)
+        calls = CallPorts(health, self._book, self._display.take)
+        return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
 
     def _tools(self) -> Sequence[Tool]:
-        if not self._plan.model.traits.tools:
-            return ()
-        session = self._plan.session
+        session, services = self._plan.session, self._services
         return (
             CurrentTime(),
-            ConversationInfo(lambda: self._services.conversations.size(session)),
+            ConversationInfo(lambda: services.conversations.size(session)),
+            ReadTranscript(services.transcripts, session),
+            *services.more_tools,
         )
-
-    # What the loop asks for -----------------------------------------------------------------------
 
     async def append(self, ordinal: int, message: Message) -> None:
         """The loop's journal: one message, committed when this returns."""
@@ -167,17 +205,9 @@ class Turn:
         plan = self._plan
         await self._services.conversations.append(plan.session, plan.run_id, messages)
 
-    async def _flush(self, dropped: Sequence[Message]) -> None:
-        """To the day's file first; then the context starts behind what was dropped."""
-        plan = self._plan
-        now = datetime.now(plan.timezone)
-        await self._services.daily.flush(plan.memory_scope, dropped, now)
-        self._left += len(dropped)
-        start = self._history[min(self._left, len(self._history) - 1)]
-        await self._services.conversations.leave(plan.session, start.id)
-
     async def _book(self, call: ModelCall) -> None:
         await self._services.usage.book([self._usage_row(call)])
+        await self._services.ratios.learn(call)
 
     def _usage_row(self, call: ModelCall) -> UsageRow:
         plan = self._plan
@@ -186,55 +216,51 @@ class Turn:
             call.number,
             plan.session,
             plan.person,
-            plan.model.name,
+            call.model.name,
             "answer",
             call.outcome,
             call.usage,
-            plan.model.cost_microusd(call.usage),
+            call.cost_microusd,
         )
-
-    def _display(self, event: RunEvent) -> None:
-        """A step's text goes to the preview as it comes, with a paragraph between steps."""
-        match event:
-            case TextShown(text):
-                if self._shown.paragraph_due:
-                    self._shown.paragraph_due = False
-                    text = "\n\n" + text
-                self._shown.parts.append(text)
-                if self._sink is not None:
-                    self._sink.show(text)
-            case StepEnded():
-                self._shown.paragraph_due = bool(self._shown.parts)
-            case _:
-                pass
 
     # The half that it cannot reach ----------------------------------------------------------------
 
     async def settle(self, outcome: Outcome) -> None:
         """Store and book everything again, then say the last word."""
         if outcome.ending == "interrupted":
-            await self._quietly(self._discard())
-            await self._quietly(self._book_calls())
+            await self._leave_open()
             return  # the rows stay open: the next start takes them up
+        if isinstance(outcome.error, ProviderDown) and outcome.ending == "failed":
+            if self._outages.postpone(self._plan.session_key, outcome.error):
+                await self._leave_open()
+                await self._quietly(self._tell_outage(outcome.error))
+                return  # they stay open: this process takes them up when the provider is back
         await self._quietly(self._keep(outcome))
         reply = await self._last_word(outcome)
-        await self._quietly(self._deliver(reply))
+        await self._quietly(self._deliver(outcome, reply))
         self.ended_as = _OUTCOMES[outcome.ending]
 
-    async def _discard(self) -> None:
-        if self._sink is not None:
-            await self._sink.discard()
+    async def _leave_open(self) -> None:
+        await self._quietly(self._delivery.discard())
+        await self._quietly(self._book_calls())
+
+    async def _tell_outage(self, down: ProviderDown) -> None:
+        if not self._outages.tell_once(self._plan.session_key, down.provider):
+            return
+        error_id = await self._services.errors.report(down, f"run {self._plan.run_id}")
+        until = f"{down.until.astimezone(self._plan.timezone):%H:%M}"
+        await self._delivery.notice(self._say("provider_down", until=until, id=error_id))
 
     async def _keep(self, outcome: Outcome) -> None:
         """The run's own messages, legal whatever happened, and each of its model calls."""
         if self._question is None:
             return
         messages = [(0, self._question)]
+        mark = STOPPED_MARK if outcome.ending == "cancelled" else FAILED_MARK
         if self._agent is None:
-            mark = STOPPED_MARK if outcome.ending == "cancelled" else FAILED_MARK
             messages.append((1, Message("assistant", (TextBlock(mark),))))
         else:
-            self._agent.close(STOPPED_MARK if outcome.ending == "cancelled" else FAILED_MARK)
+            self._agent.close(mark)
             messages += enumerate(self._agent.last_run_new_messages, start=1)
         await self._store(messages)
         await self._book_calls()
@@ -245,46 +271,55 @@ class Turn:
         await self._services.usage.book([self._usage_row(call) for call in calls])
 
     async def _last_word(self, outcome: Outcome) -> str:
-        """What the chat reads at the end: the text that was shown, and a sentence where needed."""
-        shown, say = self._shown.text, self._services.texts.say
-        language = self._plan.language
+        """What the chat reads at the end: the text that was shown, and sentences where needed."""
+        shown = self._display.text
         if outcome.ending == "cancelled":
-            return _joined(shown, say(language, "stopped"))
+            return _joined(shown, self._say("stopped"), self._effects())
         if outcome.error is not None:
             return _joined(shown, await self._sentence(outcome.error))
-        answer = shown or (self._agent.last_run_new_messages[-1].text if self._agent else "")
-        if self._agent is not None and self._agent.context_was_reset:
-            answer = _joined(answer, say(language, "context_reset"))
-        return answer if answer.strip() else say(language, "empty_answer")
+        afterwords = self._afterwords(self._agent) if self._agent is not None else ()
+        return _joined(shown, *afterwords)
+
+    def _effects(self) -> str:
+        """Which actions of a stopped run had taken effect, and of which it is unknown."""
+        if self._agent is None:
+            return ""
+        effects = self._agent.effects()
+        done = self._say("effects_done", tools=_names(effects.done)) if effects.done else ""
+        unknown = (
+            self._say("effects_unknown", tools=_names(effects.unknown)) if effects.unknown else ""
+        )
+        return _joined(done, unknown)
+
+    def _afterwords(self, agent: AgentRun) -> Sequence[str]:
+        sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
+        sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
+        if agent.cut_short:
+            sentences.append(self._say("answer_cut"))
+        if agent.context_was_reset:
+            sentences.append(self._say("context_reset"))
+        return sentences
 
     async def _sentence(self, error: BaseException) -> str:
-        say, language = self._services.texts.say, self._plan.language
         if isinstance(error, LimitReached):
-            return say(language, f"limit_{error.limit}", **error.values)
+            return self._say(f"limit_{error.limit}", **error.values)
         if isinstance(error, FileUnreadable):
-            return say(language, "file_failed", reason=error)
+            return self._say("file_failed", reason=error)
         error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
-        return say(language, sentence_key(error), id=error_id)
+        return self._say(sentence_key(error), id=error_id)
 
-    async def _deliver(self, text: str) -> None:
-        if self._sink is None:
-            self._sink = self._open_reply()
-        try:
-            await self._finish(self._sink, OutboundReply(text))
-        except Unreachable:
-            log.info("run %s: the chat cannot be reached; its answer is stored", self._plan.run_id)
-        except ChannelError as error:
-            await self._services.errors.report(error, f"delivery of run {self._plan.run_id}")
+    async def _deliver(self, outcome: Outcome, text: str) -> None:
+        stoppable = outcome.ending != "cancelled"
+        part = await self._delivery.finish(text, stoppable=stoppable)
+        self._run_is_over()
+        if part is not None:
+            await self._delivery.notice(self._say("stopped_parts", sent=part.sent, of=part.of))
+        elif stoppable and self._token.cancelled:  # the stop came while the last part went out
+            await self._delivery.notice(self._say("nothing_running_complete"))
 
-    async def _finish(self, sink: ReplySink, reply: OutboundReply) -> None:
-        """Deliver; a platform that is out of reach is tried again, and goes on with what is left."""
-        for wait_s in DELIVERY_WAITS_S:
-            try:
-                return await sink.finish(reply)
-            except ChannelUnavailable as error:
-                log.warning("run %s: %s; tried again", self._plan.run_id, error)
-                await asyncio.sleep(error.retry_after_s or wait_s)
-        return await sink.finish(reply)
+    def _run_is_over(self) -> None:
+        if self._active is not None:
+            self._active.over = True
 
     async def _quietly(self, step: Awaitable[None]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""
@@ -297,5 +332,9 @@ class Turn:
 _OUTCOMES = {"completed": "answered", "cancelled": "cancelled", "failed": "failed"}
 
 
-def _joined(shown: str, sentence: str) -> str:
-    return f"{shown}\n\n{sentence}" if shown else sentence
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _names(tools: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in tools)

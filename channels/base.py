@@ -115,11 +115,23 @@ class OutboundDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """A button under a reply: `label` is its text; its press has `action` and `value` (together at
+    most 60 bytes, the smallest that a platform takes)."""
+
+    label: str
+    action: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundReply:
-    """A reply: Markdown in, and documents. `silent`: no sound where the platform can."""
+    """A reply: Markdown in, documents, and buttons under its last part. `silent`: no sound where the
+    platform can."""
 
     markdown: str
     documents: tuple[OutboundDocument, ...] = ()
+    buttons: tuple[Button, ...] = ()
     silent: bool = False
 
 

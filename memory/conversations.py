@@ -82,6 +82,9 @@ _APPEND = (
     "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING"
 )
+_LEAVE_OUT = (
+    "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+)
 
 
 class Conversations:
@@ -99,14 +102,22 @@ class Conversations:
         return await self._database.write(op)
 
     async def begin(
-        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
+        self,
+        session: int,
+        run_id: str,
+        question: Message,
+        inbox_ids: Sequence[int],
+        *,
+        instead_of: str | None = None,
     ) -> None:
         """A run begins: its question is stored as ordinal 0 and its inbox rows are taken, in one
-        transaction. Idempotent."""
+        transaction; the run `instead_of` leaves the context. Idempotent."""
         row = _row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> None:
             connection.execute(_APPEND, row)
+            if instead_of is not None:
+                connection.execute(_LEAVE_OUT, (instead_of, session, stamp()))
             connection.executemany(
                 "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
                 [(run_id, id_) for id_ in inbox_ids],
@@ -189,15 +200,18 @@ class Conversations:
         context = await self.context(session)
         return context.messages[-1].run_id if context.messages else None
 
+    async def question_of(self, run_id: str) -> Message | None:
+        """What the run was asked, or None when there is no such run."""
+        rows = await self._database.read(
+            "SELECT body FROM messages WHERE run_id = ? AND ordinal = 0", (run_id,)
+        )
+        return decode(rows[0]["body"]) if rows else None
+
     async def leave_out(self, session: int, run_id: str) -> None:
         """The run's messages leave the context; they stay stored. Idempotent."""
 
         def op(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?)"
-                " ON CONFLICT DO NOTHING",
-                (run_id, session, stamp()),
-            )
+            connection.execute(_LEAVE_OUT, (run_id, session, stamp()))
 
         await self._database.write(op)
 

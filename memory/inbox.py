@@ -16,6 +16,7 @@ from memory.conversations import SessionPlace, session_id
 from memory.database import Database
 
 Kind = Literal["turn", "act", "refused"]
+InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
 
 _OPEN = (
     "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at"
@@ -58,34 +59,48 @@ class Inbox:
 
     async def put(self, entry: Entry) -> int | None:
         """Store a message; its row id, or None when it is stored already (a redelivery)."""
-        place = entry.place
-        state = "done" if entry.kind == "refused" else "open"
+        return await self._database.write(lambda connection: _put(connection, entry))
+
+    async def put_stop(self, entry: Entry, stopped: Sequence[InboxKey]) -> int | None:
+        """Store a stop and close the messages that it has stopped, in one transaction: a crash right
+        after brings none of them back. The stop's row id, or None when it is stored already."""
+        now = stamp()
 
         def op(connection: sqlite3.Connection) -> int | None:
-            session = None
-            if entry.kind != "refused":
-                session = session_id(connection, place)
-            cursor = connection.execute(
-                "INSERT INTO inbox (channel, account, chat, event, session_id, person, kind,"
-                " state, body, received_at, sent_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO NOTHING",
-                (
-                    place.channel,
-                    place.account,
-                    place.chat,
-                    entry.event,
-                    session,
-                    entry.person,
-                    entry.kind,
-                    state,
-                    entry.body,
-                    stamp(),
-                    entry.sent_at,
-                ),
+            connection.executemany(
+                "UPDATE inbox SET state = 'done', outcome = 'cancelled', done_at = ?,"
+                " stopped_by = ? WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
+                " AND state = 'open'",
+                [(now, entry.event, *key) for key in stopped],
             )
-            return cursor.lastrowid if cursor.rowcount == 1 else None
+            return _put(connection, entry)
 
         return await self._database.write(op)
+
+    async def reopen(self, session_key: str, person: str, stop_event: str) -> list[InboxRow]:
+        """Open the messages again that this stop of that person has dropped while they waited."""
+
+        def op(connection: sqlite3.Connection) -> list[int]:
+            rows = connection.execute(
+                "UPDATE inbox SET state = 'open', outcome = NULL, done_at = NULL, stopped_by = NULL"
+                " WHERE session_id = (SELECT id FROM sessions WHERE key = ?) AND person = ?"
+                " AND stopped_by = ? AND kind = 'turn' AND run_id IS NULL RETURNING id",
+                (session_key, person, stop_event),
+            ).fetchall()
+            return [int(row[0]) for row in rows]
+
+        reopened = set(await self._database.write(op))
+        return [row for row in await self.open_turns(session_key) if row.id in reopened]
+
+    async def last_outcome(self, session_key: str) -> str | None:
+        """How the session's newest question that is dealt with ended, or None."""
+        rows = await self._database.read(
+            "SELECT i.outcome FROM inbox i JOIN sessions s ON s.id = i.session_id"
+            " WHERE s.key = ? AND i.kind = 'turn' AND i.state = 'done'"
+            " ORDER BY i.done_at DESC LIMIT 1",
+            (session_key,),
+        )
+        return rows[0][0] if rows else None
 
     async def open_sessions(self) -> list[str]:
         """Keys of the sessions that have open turns, the longest waiting first."""
@@ -131,3 +146,27 @@ class Inbox:
             )
 
         await self._database.write(op)
+
+
+def _put(connection: sqlite3.Connection, entry: Entry) -> int | None:
+    place = entry.place
+    refused = entry.kind == "refused"
+    values = (
+        place.channel,
+        place.account,
+        place.chat,
+        entry.event,
+        None if refused else session_id(connection, place),
+        entry.person,
+        entry.kind,
+        "done" if refused else "open",
+        entry.body,
+        stamp(),
+        entry.sent_at,
+    )
+    cursor = connection.execute(
+        "INSERT INTO inbox (channel, account, chat, event, session_id, person, kind, state, body,"
+        " received_at, sent_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        values,
+    )
+    return cursor.lastrowid if cursor.rowcount == 1 else None

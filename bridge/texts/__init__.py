@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 
 FALLBACK = "en"
@@ -41,3 +42,14 @@ class Texts:
     def say(self, language: str, key: str, /, **values: object) -> str:
         """The text `key`, with `values` filled in. Raises `KeyError` for an unknown key."""
         return self.catalogue[language][key].format(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The catalogue in one language."""
+
+    texts: Texts
+    language: str
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        return self.texts.say(self.language, key, **values)

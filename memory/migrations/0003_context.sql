@@ -28,3 +28,6 @@ CREATE TABLE left_out (
 -- The platform's time of a message: a conversation's order, also when one is delivered late.
 ALTER TABLE inbox ADD COLUMN sent_at TEXT NOT NULL DEFAULT '';
 UPDATE inbox SET sent_at = received_at;
+
+-- The event of the stop that closed a message, so that its person can have it answered after all.
+ALTER TABLE inbox ADD COLUMN stopped_by TEXT;

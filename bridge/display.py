@@ -1,0 +1,48 @@
+"""What a run shows while it goes on: the preview's text, a paragraph between steps."""
+
+from __future__ import annotations
+
+from agent.events import Retrying, RunEvent, StepEnded, TextShown, ToolStarted
+from channels.base import ReplySink
+
+
+class Display:
+    """Takes a run's events and shows them in a reply. `retrying`: what is said when something that
+    was shown, or a tool that ran, is followed by another try of a model call."""
+
+    def __init__(self, sink: ReplySink, retrying: str) -> None:
+        self._sink = sink
+        self._retrying = retrying
+        self._parts: list[str] = []
+        self._paragraph_due = False
+        self._tools_ran = False
+
+    @property
+    def text(self) -> str:
+        """Everything that the preview was given."""
+        return "".join(self._parts).strip()
+
+    def take(self, event: RunEvent) -> None:
+        """One event; never blocks and never raises."""
+        match event:
+            case TextShown(text):
+                self._show(text)
+            case StepEnded():
+                self._paragraph_due = bool(self._parts)
+            case ToolStarted():
+                self._tools_ran = True
+            case Retrying():
+                self._say_that_it_is_tried_again()
+
+    def _say_that_it_is_tried_again(self) -> None:
+        if self._parts or self._tools_ran:
+            self._paragraph_due = bool(self._parts)
+            self._show(self._retrying)
+            self._paragraph_due = True
+
+    def _show(self, text: str) -> None:
+        if self._paragraph_due:
+            self._paragraph_due = False
+            text = "\n\n" + text
+        self._parts.append(text)
+        self._sink.show(text)

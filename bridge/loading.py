@@ -1,0 +1,67 @@
+"""A stored conversation as the working copy that a run begins with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agent.context import Turn, Working, brief
+from agent.history import lost_result
+from agent.messages import Message, TextBlock
+from memory.conversations import Context, StoredMessage
+
+INTERRUPTED_MARK = "[This answer was interrupted.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """`starts`: the row id of each turn's first message. `resumed`: what an earlier process has
+    stored of this run after its question."""
+
+    working: Working
+    starts: tuple[int, ...]
+    resumed: tuple[Message, ...]
+
+
+def load(context: Context, run_id: str | None) -> Loaded:
+    """The conversation as turns; the run's own ends with its question. `run_id` None: there is no
+    run, all turns are old."""
+    turns: list[Turn] = []
+    starts: list[int] = []
+    resumed: tuple[Message, ...] = ()
+    for run, rows in groupby(context.messages, lambda stored: stored.run_id):
+        messages = _messages(list(rows))
+        starts.append(messages[0].id)
+        turn = tuple(stored.message for stored in messages)
+        if run == run_id:
+            turn, resumed = turn[:1], turn[1:]
+        else:
+            turn = closed(turn)
+        turns.append(turn)
+    boundary = context.boundary
+    behind = 0
+    if boundary is not None and boundary.brief_id is not None:
+        behind = sum(start < boundary.brief_id for start in starts)
+    working = Working(
+        (*map(brief, turns[:behind]), *turns[behind:]),
+        note=boundary.note if boundary is not None else None,
+        brief=behind,
+    )
+    return Loaded(working, tuple(starts), resumed)
+
+
+def closed(turn: Turn) -> Turn:
+    """The turn with an end: one whose end was lost in a crash gets results for its open calls and
+    says that it was interrupted. In memory only."""
+    last = turn[-1]
+    if last.role == "assistant" and not last.tool_uses:
+        return turn
+    results = tuple(lost_result(call.id) for call in last.tool_uses)
+    ended = (*turn, Message("user", results)) if results else turn
+    return (*ended, Message("assistant", (TextBlock(INTERRUPTED_MARK),)))
+
+
+def _messages(rows: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """A run's messages in its own order: a late one may have a later row."""
+    return sorted(rows, key=lambda stored: stored.ordinal)

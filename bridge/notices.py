@@ -1,0 +1,62 @@
+"""What the bridge says outside of answers: notices, and the marks of messages that have to wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from bridge.texts import Say, Texts
+from channels.base import Button, Channel, InboundMessage, OutboundReply
+from channels.errors import ChannelError
+
+log = logging.getLogger(__name__)
+
+
+class Notices:
+    """Speaks to the sender of a message, in the chat's language or else in their own."""
+
+    def __init__(
+        self, channels: Mapping[str, Channel], texts: Texts, language: str | None
+    ) -> None:
+        self._channels = channels
+        self._texts = texts
+        self._language = language
+
+    def language(self, message: InboundMessage) -> str:
+        """The language in which the message is answered."""
+        return self._texts.language(self._language, message.sender.language)
+
+    def say(self, message: InboundMessage) -> Say:
+        """The catalogue in that language."""
+        return Say(self._texts, self.language(message))
+
+    async def reply(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
+    ) -> None:
+        """A reply to the message; a chat that cannot have it is only logged."""
+        channel = self._channels[message.address.channel]
+        try:
+            sink = channel.open_reply(message.address, reply_to=message.message_id or None)
+            await sink.finish(OutboundReply(sentence, buttons=tuple(buttons)))
+        except ChannelError as error:
+            log.warning("a notice could not be delivered: %s", error)
+
+    async def answer(
+        self, message: InboundMessage, sentence: str | None, buttons: Sequence[Button] = ()
+    ) -> None:
+        """Answer a command or press; a press is always answered, so that its button comes to rest."""
+        if message.press is not None:
+            await self._channels[message.address.channel].answer_press(message, sentence or "")
+        elif sentence:
+            await self.reply(message, sentence, buttons)
+
+    async def waits(self, message: InboundMessage) -> None:
+        """Acknowledge a message that has to wait: by a reaction, else by a short line."""
+        channel = self._channels[message.address.channel]
+        if not await channel.mark_waiting(message.address, message.message_id, True):
+            await self.reply(message, self.say(message)("waiting"))
+
+    async def waits_no_more(self, message: InboundMessage) -> None:
+        """Take the reaction away."""
+        channel = self._channels[message.address.channel]
+        await channel.mark_waiting(message.address, message.message_id, False)
