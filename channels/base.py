@@ -138,7 +138,7 @@ class OutboundReply:
 @dataclass(frozen=True, slots=True)
 class StopControl:
     """A Stop button under a preview: `label` is its text, `request_id` the value of its press
-    (action `stop`)."""
+    (action `stop`). Under an answer of several parts it stays until the last one is out."""
 
     label: str
     request_id: str
@@ -154,6 +154,20 @@ class Capabilities:
     commands_in_threads: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """How much of a reply arrived: `sent` of its `of` parts. A part is a message or a document; a
+    preview that became the first part is that part. A blank reply has none, and is complete."""
+
+    sent: int
+    of: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.sent == self.of
+
+
 class ReplySink(Protocol):
     """One reply in the making. Exactly one of `finish` and `discard` ends it."""
 
@@ -161,10 +175,19 @@ class ReplySink(Protocol):
         """Append text to the preview. Never blocks and never raises; frames may be skipped."""
         ...
 
-    async def finish(self, reply: OutboundReply) -> None:
-        """The whole reply, in place of the preview; the Stop control is gone. Returns when it is
-        delivered. Raises `DeliveryError`, and `ChannelUnavailable`: then the same reply may be
-        finished again on the same sink, which goes on with the part that was not sent."""
+    async def finish(self, reply: OutboundReply) -> Delivered:
+        """The whole reply, in place of the preview. Returns when it is delivered or halted; then
+        the Stop control goes, at once or as soon as the platform allows. Raises `DeliveryError`,
+        and `ChannelUnavailable`: then the same reply may be finished again on the same sink, which
+        goes on with the part that was not sent."""
+        ...
+
+    def halt(self) -> None:
+        """Nothing more is wanted: parts that are not under way stay unsent, every wait for them
+        ends, and `finish` returns what was sent (also one that is called later: a halt before it
+        leaves 0 sent, and the preview as it stands). A part that is under way is finished, since
+        its outcome would be unknown otherwise. Never blocks, never raises; nothing happens after
+        the end."""
         ...
 
     async def discard(self) -> None:

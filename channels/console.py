@@ -19,6 +19,7 @@ from channels.base import (
     Attachment,
     Capabilities,
     Command,
+    Delivered,
     InboundMessage,
     OutboundReply,
     Press,
@@ -165,16 +166,24 @@ class _ConsoleReply:
         self._console = console
         self._stop = stop
         self._shown = ""
+        self._halted = False
 
     def show(self, more: str) -> None:
         """Print it."""
+        if self._halted:
+            return
         if not self._shown:
             more = more.lstrip()
         self._shown += more
         self._console.write(more)
 
-    async def finish(self, reply: OutboundReply) -> None:
-        """Print what was not shown yet, and end the line."""
+    async def finish(self, reply: OutboundReply) -> Delivered:
+        """Print what was not shown yet, and end the line: at once, so that only a halt before it
+        can leave anything out."""
+        of = bool(reply.markdown.strip()) + len(reply.documents)
+        if self._halted:
+            await self.discard()
+            return Delivered(0, of)
         shown = self._shown.strip()
         if reply.markdown.startswith(shown):
             rest = reply.markdown[len(self._shown.rstrip()) :]
@@ -184,6 +193,11 @@ class _ConsoleReply:
         for document in reply.documents:
             self._console.write(f"--- {document.name}\n{document.text}\n")
         self._console.ended(self._stop)
+        return Delivered(of, of)
+
+    def halt(self) -> None:
+        """Print nothing more."""
+        self._halted = True
 
     async def discard(self) -> None:
         """End the line."""

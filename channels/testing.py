@@ -13,7 +13,9 @@ from channels.base import (
     Attachment,
     Capabilities,
     Command,
+    Delivered,
     InboundMessage,
+    OutboundDocument,
     OutboundReply,
     Press,
     Receive,
@@ -22,43 +24,77 @@ from channels.base import (
     StopControl,
 )
 from channels.errors import ReplyRefused
+from channels.parts import Halt, Parts
+
+PART_CHARACTERS = 4_000
 
 
 @dataclass(slots=True)
 class FakeReply:
-    """A reply as a person would see it. `final` is None until it is finished."""
+    """A reply as a person would see it. `parts` are those of the final text that arrived (of a
+    document its name); `final` is None until it is finished, then all of it, or of a halted one
+    what arrived."""
 
     to: Address
     reply_to: str | None
     stop: StopControl | None
     channel: FakeChannel
     preview: str = ""
+    parts: list[str] = field(default_factory=list[str])
     final: str | None = None
     discarded: bool = False
+    _halt: Halt = field(default_factory=Halt)
+    _delivery: Parts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._delivery = Parts(self._halt)
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether its Stop button is there."""
+        return self.stop is not None and self.final is None and not self.discarded
 
     def show(self, more: str) -> None:
         """Keep it."""
         self.preview += more
         self.channel.changed.set()
 
-    async def finish(self, reply: OutboundReply) -> None:
+    async def finish(self, reply: OutboundReply) -> Delivered:
         """Keep it; a second time is an error."""
         if self.final is not None or self.discarded:
             raise AssertionError("a reply ends once")
-        if self.channel.failures:
-            raise self.channel.failures.pop(0)
-        self.final = reply.markdown
+        text = reply.markdown if reply.markdown.strip() else ""
+        cuts = range(0, len(text), PART_CHARACTERS)
+        items: list[str | OutboundDocument] = [text[at : at + PART_CHARACTERS] for at in cuts]
+        await self._delivery.send([*items, *reply.documents], self._deliver)
+        delivered = self._delivery.outcome()
+        self.final = reply.markdown if delivered.complete else "".join(self.parts)
         self.channel.changed.set()
+        return delivered
+
+    def halt(self) -> None:
+        """Leave the rest out."""
+        self._halt.set()
 
     async def discard(self) -> None:
         """Keep that it is gone."""
         self.discarded = True
         self.channel.changed.set()
 
+    async def _deliver(self, index: int, part: str | OutboundDocument) -> None:
+        if self.channel.hold_after is not None and index >= self.channel.hold_after:
+            async with self._halt.interruptible():
+                await self.channel.go_on.wait()
+        if self.channel.failures:
+            raise self.channel.failures.pop(0)
+        self.parts.append(part if isinstance(part, str) else part.name)
+        self.channel.changed.set()
+
 
 @dataclass(slots=True)
 class FakeChannel:
-    """`send` and `press` are a person's acts; `replies` what the bot shows."""
+    """`message` and `press` are a person's acts; `replies` what the bot shows. `hold_after`: so many
+    parts of a reply go out, the next waits as behind a rate limit until `go_on` is set."""
 
     name: str = "fake"
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(True, True, True))
@@ -67,6 +103,8 @@ class FakeChannel:
     notices: list[str] = field(default_factory=list[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
+    hold_after: int | None = None
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(time.time_ns()))

@@ -23,6 +23,7 @@ from agent.messages import (
     ToolUseBlock,
 )
 from agent.provider import ModelRequest
+from agent.providers.sendable import ImageLimits, images_left_out, media_type, sendable
 from agent.providers.wire import (
     NO_CONTENT,
     NO_IMAGES,
@@ -38,6 +39,9 @@ from agent.providers.wire import (
 # The API's pattern for the ids of calls; longer ones are replaced all the same.
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CACHED: JsonObject = {"type": "ephemeral"}
+# platform.claude.com, build-with-claude/vision: 5 MB and 8,000 pixels each, but 2,000 pixels in a
+# request with more than 20; a request has at most 32 MB, of which some is text.
+_IMAGES = ImageLimits(side=8_000, each=5 * 1024 * 1024, together=24_000_000, count=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class _Style:
     ids: WireIds
     model: str
     images: bool
+    left_out: dict[int, str]  # words for images that may not be sent, by id(block)
     tools: bool
     thinking: bool
 
@@ -59,6 +64,7 @@ def render(request: ModelRequest, model: str, *, thinking: bool = True) -> dict[
         ids=WireIds(request.messages, _ID),
         model=model,
         images=request.traits.images,
+        left_out=images_left_out(request.messages, _IMAGES),
         tools=tools,
         # Thinking is bound to all that came before it, calls included.
         thinking=thinking and (tools or not any(m.tool_uses for m in request.messages)),
@@ -105,6 +111,7 @@ def _content(message: Message, style: _Style) -> list[JsonObject]:
     rest = [block for block in message.blocks if not isinstance(block, ToolResultBlock)]
     rendered = [
         *(part for result in results for part in _result(result, style)),
+        *(_image(image, style) for result in results for image in _apart(result, style)),
         *(part for block in rest for part in _block(block, style)),
     ]
     return rendered or [{"type": "text", "text": NO_CONTENT}]
@@ -123,7 +130,7 @@ def _block(block: Block, style: _Style) -> Iterator[JsonObject]:
                 "type": "tool_use",
                 "id": style.ids(block.id),
                 "name": wire_name(block.name),
-                "input": arguments_object(block.arguments),
+                "input": arguments_object(sendable(block.arguments)),
             }
         case ToolUseBlock():
             yield from _text(call_as_text(block))
@@ -137,20 +144,21 @@ def _text(text: str) -> Iterator[JsonObject]:
 
 
 def _image(block: ImageBlock, style: _Style) -> JsonObject:
-    if not style.images:
-        return {"type": "text", "text": NO_IMAGES}
+    note = style.left_out.get(id(block)) if style.images else NO_IMAGES
+    if note is not None:
+        return {"type": "text", "text": note}
     data = base64.b64encode(block.data).decode("ascii")
-    source: JsonObject = {"type": "base64", "media_type": block.media_type, "data": data}
+    # What a tool says of its image may be wrong, and the API compares.
+    source: JsonObject = {"type": "base64", "media_type": media_type(block.data), "data": data}
     return {"type": "image", "source": source}
 
 
 def _result(result: ToolResultBlock, style: _Style) -> Iterator[JsonObject]:
     if not style.tools:
         yield from _text(result_as_text(result))
-        yield from (_image(part, style) for part in _images(result))
         return
     content: list[Any] = [{"type": "text", "text": result_text(result)}]
-    if not result.is_error:  # an error may hold text only
+    if not result.is_error:
         content = [part for block in result.content for part in _block(block, style)] or content
     yield {
         "type": "tool_result",
@@ -160,7 +168,10 @@ def _result(result: ToolResultBlock, style: _Style) -> Iterator[JsonObject]:
     }
 
 
-def _images(result: ToolResultBlock) -> list[ImageBlock]:
+def _apart(result: ToolResultBlock, style: _Style) -> list[ImageBlock]:
+    """Images that cannot stand in the result: an error may hold text only."""
+    if style.tools and not result.is_error:
+        return []
     return [part for part in result.content if isinstance(part, ImageBlock)]
 
 

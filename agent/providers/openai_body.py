@@ -24,6 +24,7 @@ from agent.messages import (
     ToolUseBlock,
 )
 from agent.provider import ModelRequest
+from agent.providers.sendable import ImageLimits, images_left_out, media_type, sendable
 from agent.providers.wire import (
     NO_CONTENT,
     NO_IMAGES,
@@ -39,14 +40,18 @@ from agent.providers.wire import (
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # 40 characters is the API's limit for a call's id
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")  # Mistral's
 _GO_ON = "(the results are noted)"
+# platform.openai.com, guides/images-vision: 50 MB a request; compatible servers take less of all.
+_IMAGES = ImageLimits(side=None, each=20_000_000, together=40_000_000, count=50)
+# Where a message has none of its own; DeepSeek V4 refuses an empty text (hermes-agent, #17341).
+_NO_REASONING = " "
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How a server differs from OpenAI; learnt from its refusals.
 
-    `reasoning`: a message's own goes back (`own`), none does (`none`), or every message with calls
-    must carry some, if only an empty one (`required`).
+    `reasoning`: a message's own goes back with its calls (`own`), none does (`none`), or every
+    message of the assistant's must carry some (`required`).
     """
 
     completion_tokens: bool = True
@@ -109,6 +114,7 @@ class _Conversation:
         self._model = model
         self._dialect = dialect
         self._tools = bool(request.tools) and request.traits.tools
+        self._left_out = images_left_out(request.messages, _IMAGES)
         self._ids = (
             WireIds(request.messages, _SHORT_ID, prefix="", digits=9)
             if dialect.short_ids
@@ -134,25 +140,30 @@ class _Conversation:
         if not self._tools:
             texts += [call_as_text(call) for call in message.tool_uses]
         text = clean("\n\n".join(texts))
-        if not (self._tools and message.tool_uses):
-            return {"role": "assistant", "content": text or NO_CONTENT}
-        rendered: JsonObject = {"role": "assistant", "content": text or None}
-        rendered["tool_calls"] = [self._call(call) for call in message.tool_uses]
+        rendered: JsonObject = {"role": "assistant", "content": text or NO_CONTENT}
+        if self._tools and message.tool_uses:
+            rendered["content"] = text or None
+            rendered["tool_calls"] = [self._call(call) for call in message.tool_uses]
         reasoning = self._reasoning(message)
         if reasoning is not None:
             rendered["reasoning_content"] = reasoning
         return rendered
 
     def _reasoning(self, message: Message) -> str | None:
-        """Goes back with calls only: that is where DeepSeek wants it and nobody else needs it."""
-        if self._dialect.reasoning == "none":
+        """A message's own goes back with its calls: nobody needs it elsewhere. DeepSeek and others
+        in thinking mode want some in each message once a conversation has calls; within a run it is
+        the model's own, which the loop keeps."""
+        dialect = self._dialect.reasoning
+        if dialect == "none" or not self._tools:
+            return None
+        if dialect == "own" and not message.tool_uses:
             return None
         own = "".join(
             block.text
             for block in message.blocks
             if isinstance(block, ThinkingBlock) and block.model == self._model
         )
-        return clean(own) or ("" if self._dialect.reasoning == "required" else None)
+        return clean(own) or (_NO_REASONING if dialect == "required" else None)
 
     def _call(self, call: ToolUseBlock) -> JsonObject:
         return {
@@ -160,7 +171,7 @@ class _Conversation:
             "type": "function",
             "function": {
                 "name": wire_name(call.name),
-                "arguments": arguments_text(call.arguments),
+                "arguments": arguments_text(sendable(call.arguments)),
             },
         }
 
@@ -192,9 +203,14 @@ class _Conversation:
     def _parts(self, block: Block) -> Iterator[JsonObject]:
         if isinstance(block, TextBlock) and block.text.strip():
             yield {"type": "text", "text": clean(block.text)}
-        elif isinstance(block, ImageBlock) and not self._request.traits.images:
-            yield {"type": "text", "text": NO_IMAGES}
         elif isinstance(block, ImageBlock):
-            data = base64.b64encode(block.data).decode("ascii")
-            url = f"data:{block.media_type};base64,{data}"
-            yield {"type": "image_url", "image_url": {"url": url}}
+            yield self._image(block)
+
+    def _image(self, block: ImageBlock) -> JsonObject:
+        note = self._left_out.get(id(block)) if self._request.traits.images else NO_IMAGES
+        if note is not None:
+            return {"type": "text", "text": note}
+        data = base64.b64encode(block.data).decode("ascii")
+        # What a tool says of its image may be wrong.
+        url = f"data:{media_type(block.data)};base64,{data}"
+        return {"type": "image_url", "image_url": {"url": url}}

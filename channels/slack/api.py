@@ -14,6 +14,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from channels.parts import Halt
 from channels.slack.errors import (
     FAILURES,
     Meaning,
@@ -34,7 +35,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=10)
 _MOST_WAIT_S = 120.0  # a longer wait is left to whoever sends again later
 
 Params = Mapping[str, Any]
-Urgency = Literal["answer", "preview"]
+Urgency = Literal["answer", "preview"] | Halt
+"""A `Halt`: an answer, whose waits end with `Halted` when it is set."""
 Result = TypeVar("Result")
 Call = Callable[..., Awaitable[AsyncSlackResponse]]
 
@@ -135,21 +137,23 @@ class SlackApi:
     async def send(self, method: str, params: Params, urgency: Urgency) -> dict[str, Any]:
         """A message, an update, … to `params["channel"]` when the pace allows.
 
-        Raises one of `FAILURES`; `Dropped` for a preview that would have to wait;
+        Raises one of `FAILURES`; `Dropped` for a preview that would have to wait; `Halted`;
         `ChannelUnavailable` when an answer would have to wait longer than 120 s.
         """
         channel = str(params["channel"])
         if urgency == "preview":
             await self._pace.take_preview(method, channel)
             return await self._noting(method, channel, lambda: self.write(method, params))
-        return await self.patiently(method, channel, lambda: self.write(method, params))
+        halt = urgency if isinstance(urgency, Halt) else Halt()
+        return await self.patiently(method, channel, lambda: self.write(method, params), halt)
 
     async def patiently(
-        self, method: str, channel: str, request: Callable[[], Awaitable[Result]]
+        self, method: str, channel: str, request: Callable[[], Awaitable[Result]], halt: Halt
     ) -> Result:
         """Repeat `request` as long as Slack asks to wait. Raises as `send` does."""
         while True:
-            await asyncio.sleep(self._pace.wait_s(method, channel))
+            async with halt.interruptible():
+                await asyncio.sleep(self._pace.wait_s(method, channel))
             try:
                 return await self._noting(method, channel, request)
             except FAILURES as error:

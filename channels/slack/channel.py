@@ -16,6 +16,7 @@ from channels.base import (
     ReplySink,
     StopControl,
 )
+from channels.errands import Errands
 from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
 from channels.slack.connection import ConnectionTiming, run_http, run_socket
@@ -55,6 +56,7 @@ class SlackChannel:
         self._people = People(self._api)
         self._threads = Threads(self._api, self._people)
         self._urls = ResponseUrls()
+        self._errands = Errands()
 
     @property
     def name(self) -> str:
@@ -121,6 +123,7 @@ class SlackChannel:
             to,
             reply_to=reply_to if notice is None else None,
             stop=stop,
+            errands=self._errands,
             otherwise=notice,
             timing=self._replying,
         )
@@ -157,4 +160,5 @@ class SlackChannel:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        await self._errands.aclose()
         await self._api.aclose()

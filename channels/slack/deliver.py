@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from channels.base import Address, OutboundDocument
 from channels.errors import ChannelUnavailable
 from channels.media import MAX_TEXT_BYTES
+from channels.parts import Halt
 from channels.slack.api import SlackApi, Urgency
 from channels.slack.errors import FAILURES, Failure, Meaning, code_of, delivery_failed, meaning_of
 from channels.slack.render import STOP_ACTION, Content
@@ -28,7 +29,8 @@ Result = TypeVar("Result")
 
 
 class Delivery:
-    """`to.thread` None: at the top level of the conversation."""
+    """`to.thread` None: at the top level of the conversation. Where `urgency` is a `Halt`, nothing
+    is sent again once it is set, and `Halted` is raised."""
 
     def __init__(self, api: SlackApi, to: Address, *, repeats_s: tuple[float, ...]) -> None:
         self._api = api
@@ -55,14 +57,16 @@ class Delivery:
         params = {"channel": self._to.chat, "ts": ts}
         await self._send("chat.delete", params, "answer", repeatable=True)
 
-    async def upload(self, document: OutboundDocument) -> None:
-        """A text file. Raises `DeliveryError`, `ChannelUnavailable`."""
+    async def upload(self, document: OutboundDocument, halt: Halt) -> None:
+        """A text file. Raises `DeliveryError`, `ChannelUnavailable`, `Halted`."""
         data = document.text.encode(errors="replace")[:MAX_TEXT_BYTES]
         if not data:
             return  # Slack takes no empty file
         upload = partial(self._api.upload, document.name, data, self._place())
         await self._repeating(
-            lambda: self._api.patiently("files.upload", self._to.chat, upload), repeatable=False
+            lambda: self._api.patiently("files.upload", self._to.chat, upload, halt),
+            halt,
+            repeatable=False,
         )
 
     async def find(self, request_id: str, *, after: str | None) -> str | None:
@@ -93,12 +97,13 @@ class Delivery:
                 return await self._api.send(method, params, urgency)
             except FAILURES as error:
                 raise delivery_failed(error) from None
+        halt = urgency if isinstance(urgency, Halt) else Halt()
         return await self._repeating(
-            lambda: self._api.send(method, params, urgency), repeatable=repeatable
+            lambda: self._api.send(method, params, urgency), halt, repeatable=repeatable
         )
 
     async def _repeating(
-        self, request: Callable[[], Awaitable[Result]], *, repeatable: bool
+        self, request: Callable[[], Awaitable[Result]], halt: Halt, *, repeatable: bool
     ) -> Result:
         """Repeat what has not left, and if `repeatable` what may have arrived."""
         for pause_s in self._repeats_s:
@@ -107,7 +112,8 @@ class Delivery:
             except FAILURES as error:
                 if not _again(error, repeatable):
                     raise delivery_failed(error) from None
-            await asyncio.sleep(pause_s)
+            async with halt.interruptible():
+                await asyncio.sleep(pause_s)
         try:
             return await request()
         except FAILURES as error:

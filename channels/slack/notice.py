@@ -7,8 +7,9 @@ import logging
 from collections import OrderedDict
 from typing import Any, Final
 
-from channels.base import Address, OutboundReply
+from channels.base import Address, Delivered, OutboundDocument, OutboundReply
 from channels.errors import ReplyRefused
+from channels.parts import Halt, Parts
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, Meaning, code_of, delivery_failed, meaning_of
 from channels.slack.parse import Asker
@@ -49,29 +50,37 @@ class ResponseUrls:
 
 
 class SlackNotice:
-    """A `ReplySink` without a preview."""
+    """A `ReplySink` without a preview or a Stop button."""
 
     def __init__(self, api: SlackApi, to: Address, asker: Asker, urls: ResponseUrls) -> None:
         self._api = api
         self._to = to
         self._asker = asker
         self._urls = urls
+        self._halt = Halt()
+        self._parts = Parts(self._halt)
 
     def show(self, more: str) -> None:
         """Nothing is shown before the end."""
 
-    async def finish(self, reply: OutboundReply) -> None:
+    async def finish(self, reply: OutboundReply) -> Delivered:
         """Deliver. Raises `DeliveryError`, `ChannelUnavailable`; `ReplyRefused` also for documents,
         which only everybody can be shown."""
-        for part in pieces(reply.markdown, first_units=NOTICE_UNITS, units_each=NOTICE_UNITS):
-            await self._send(part)
-        if reply.documents:
-            raise ReplyRefused("Slack: documents cannot be shown to one person alone")
+        parts = pieces(reply.markdown, first_units=NOTICE_UNITS, units_each=NOTICE_UNITS)
+        items: list[Content | OutboundDocument] = [*parts, *reply.documents]
+        await self._parts.send(items, self._deliver)
+        return self._parts.outcome()
+
+    def halt(self) -> None:
+        """Leave the rest unsent."""
+        self._halt.set()
 
     async def discard(self) -> None:
         """Nothing to remove."""
 
-    async def _send(self, part: Content) -> None:
+    async def _deliver(self, index: int, part: Content | OutboundDocument) -> None:
+        if isinstance(part, OutboundDocument):
+            raise ReplyRefused("Slack: documents cannot be shown to one person alone")
         url = self._urls.use(self._asker.trigger)
         if url is not None and await self._respond(url, part):
             return
@@ -93,7 +102,7 @@ class SlackNotice:
         await self._api.send(
             "chat.postEphemeral",
             {"channel": self._to.chat, "user": self._asker.user, **_shown(part)},
-            "answer",
+            self._halt,
         )
 
     async def _respond(self, url: str, part: Content) -> bool:

@@ -49,6 +49,18 @@ class Content:
     text: str
     blocks: tuple[Block, ...] = ()
 
+    def stoppable(self, stop: StopControl | None) -> Content:
+        """The same with a Stop button."""
+        if stop is None:
+            return self
+        actions: Block = {"type": "actions", "elements": [_button(stop)]}
+        return Content(self.text, (*self.blocks, actions))
+
+    @property
+    def settled(self) -> Content:
+        """The same without a button."""
+        return Content(self.text, tuple(b for b in self.blocks if b["type"] != "actions"))
+
     @property
     def plain(self) -> Content:
         """The same without blocks, for when Slack refuses them: its Markdown as typed."""
@@ -69,18 +81,17 @@ def pieces(
     ]
 
 
-def content(markdown: str, stop: StopControl | None = None) -> Content:
-    """One message of Markdown of at most 12,000 characters, with a Stop button."""
-    blocks: list[Block] = [{"type": "markdown", "text": markdown}]
-    if stop is not None:
-        blocks.append({"type": "actions", "elements": [_button(stop)]})
-    return Content(_short(plain_text(markdown)) or NOTHING_YET, tuple(blocks))
+def content(markdown: str) -> Content:
+    """One message of Markdown of at most 12,000 characters."""
+    block: Block = {"type": "markdown", "text": markdown}
+    return Content(_short(plain_text(markdown)) or NOTHING_YET, (block,))
 
 
 def preview(text_so_far: str, stop: StopControl | None) -> Content:
     """The answer so far, as far as an update has room for it, with its Stop button."""
     parts = split(clean(text_so_far), (), limit_units=UPDATE_UNITS)
-    return content(parts[0].text if parts and parts[0].text.strip() else NOTHING_YET, stop)
+    shown = parts[0].text if parts and parts[0].text.strip() else NOTHING_YET
+    return content(shown).stoppable(stop)
 
 
 def clean(text: str) -> str:

@@ -7,8 +7,10 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from channels.base import Address, OutboundDocument, OutboundReply, StopControl
+from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
+from channels.errands import Errands
 from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
+from channels.parts import Halt, Parts
 from channels.preview import Preview
 from channels.slack.api import SlackApi
 from channels.slack.deliver import REPEATS_S, Delivery
@@ -19,7 +21,8 @@ from channels.slack.render import POST_UNITS, UPDATE_UNITS, Content, pieces, pre
 
 log = logging.getLogger(__name__)
 
-_DISCARD_S = 30.0
+_DISCARD_S = 30.0  # what takes longer goes on beside
+_TIDY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class SlackReply:
     skipped, and the next one tries again.
 
     `finish` may be called again with the same reply after it raised `ChannelUnavailable`: it goes
-    on with what has not been sent. `otherwise` takes the reply where the bot is no member.
+    on with what has not been sent. Of several parts the first keeps the Stop button until the last
+    one is out. `otherwise` takes the reply where the bot is no member.
     """
 
     def __init__(
@@ -52,22 +56,28 @@ class SlackReply:
         *,
         reply_to: str | None,
         stop: StopControl | None,
+        errands: Errands,
         otherwise: SlackNotice | None = None,
         timing: ReplyTiming = DEFAULT_TIMING,
     ) -> None:
         self._delivery = Delivery(api, to, repeats_s=timing.repeats_s)
         self._reply_to = reply_to
         self._stop = stop
+        self._errands = errands
         self._otherwise = otherwise
+        self._elsewhere = False  # `otherwise` has taken over
         self._interval_s = timing.interval_s
         self._frame_s = timing.frame_s
         self._preview = Preview(self._frame, interval_s=timing.interval_s, limit=UPDATE_UNITS)
-        self._ts: str | None = None
+        self._ts: str | None = None  # of the preview, while nothing has taken its place
+        self._first: tuple[str, Content] | None = None  # the first part, if it has the Stop button
         self._lost = False
         self._hopeless = False
+        self._tried: Content | None = None  # the newest frame, whether or not it arrived
         self._shown: Content | None = None
         self._items: list[Content | OutboundDocument] | None = None
-        self._sent = 0  # items of the final reply
+        self._halt = Halt()
+        self._parts = Parts(self._halt)
         if stop is not None:
             self._preview.refresh_in(timing.stop_after_s)
 
@@ -75,7 +85,7 @@ class SlackReply:
         """Append to the preview."""
         self._preview.show(more)
 
-    async def finish(self, reply: OutboundReply) -> None:
+    async def finish(self, reply: OutboundReply) -> Delivered:
         """Deliver, the first part in place of the preview. Of several parts each is sent even if
         one before was refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
@@ -83,53 +93,51 @@ class SlackReply:
             first_units = POST_UNITS if self._ts is None else UPDATE_UNITS
             parts = pieces(reply.markdown, first_units=first_units)
             self._items = [*parts, *reply.documents]
+        if self._otherwise is not None and self._elsewhere:
+            return await self._otherwise.finish(reply)
         try:
-            trouble = await self._deliver_all(self._items)
+            await self._parts.send(self._items, self._deliver)
         except Unreachable:
             if self._otherwise is None:
                 raise
-            await self._otherwise.finish(reply)
-            return
-        await self._remove_preview()  # nothing took its place
-        if trouble is not None:
-            raise trouble
+            self._elsewhere = True
+            return await self._otherwise.finish(reply)
+        keep = bool(self._items) and not self._parts.begun
+        await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
+        return self._parts.outcome()
+
+    def halt(self) -> None:
+        """Leave the rest unsent, also of the preview."""
+        self._halt.set()
+        if self._otherwise is not None:
+            self._otherwise.halt()
 
     async def discard(self) -> None:
         """Remove the preview."""
         await self._stop_showing()
-        await self._remove_preview()
+        await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    async def _deliver_all(
-        self, items: list[Content | OutboundDocument]
-    ) -> ReplyRefused | Uncertain | None:
-        trouble: ReplyRefused | Uncertain | None = None
-        while self._sent < len(items):
-            item = items[self._sent]
-            try:
-                if isinstance(item, OutboundDocument):
-                    await self._delivery.upload(item)
-                else:
-                    await self._deliver(item)
-            except (ReplyRefused, Uncertain) as error:
-                log.warning("part %d of %d: %s", self._sent + 1, len(items), type(error).__name__)
-                trouble = trouble or error
-            self._sent += 1
-        return trouble
-
-    async def _deliver(self, part: Content) -> None:
+    async def _deliver(self, index: int, item: Content | OutboundDocument) -> None:
         """In place of the preview; refused there, as a new message, which takes more than an
         update does; refused again, once more as plain text."""
-        if self._ts is not None and await self._replace_preview(self._ts, part):
+        if isinstance(item, OutboundDocument):
+            await self._delivery.upload(item, self._halt)
+            return
+        several = self._items is not None and len(self._items) > 1
+        shown = item.stoppable(self._stop) if index == 0 and several else item
+        if self._ts is not None and await self._replace_preview(self._ts, shown):
             return
         try:
-            await self._delivery.post(part, "answer")
+            ts = await self._delivery.post(shown, self._halt)
         except ReplyRefused as error:
             log.warning("once more as plain text: %s", error)
-            await self._delivery.post(part.plain, "answer")
+            await self._delivery.post(item.plain, self._halt)
+        else:
+            self._keep_button(ts, shown)
 
     async def _replace_preview(self, ts: str, part: Content) -> bool:
         try:
-            await self._delivery.update(ts, part, "answer")
+            await self._delivery.update(ts, part, self._halt)
         except MessageGone:
             self._ts = None
             return False
@@ -137,13 +145,19 @@ class SlackReply:
             log.warning("in a new message instead of the preview: %s", error)
             return False  # the preview is removed at the end
         self._ts = None
+        self._keep_button(ts, part)
         return True
+
+    def _keep_button(self, ts: str, part: Content) -> None:
+        if part.settled != part:
+            self._first = (ts, part.settled)
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
         content = preview(text, self._stop)
-        if self._lost or self._hopeless or content == self._shown:
+        if self._lost or self._hopeless or self._halt.is_set or content == self._shown:
             return
+        self._tried = content
         try:
             async with asyncio.timeout(self._frame_s):
                 await self._put(content)
@@ -175,12 +189,25 @@ class SlackReply:
             self._lost = False
             self._ts = await self._delivery.find(self._stop.request_id, after=self._reply_to)
 
-    async def _remove_preview(self) -> None:
-        ts, self._ts = self._ts, None
-        if ts is None:
-            return
-        try:
-            async with asyncio.timeout(_DISCARD_S):
-                await self._delivery.delete(ts)
-        except (ChannelError, TimeoutError) as error:
-            log.warning("preview %s was not removed: %s", ts, type(error).__name__)
+    async def _tidy(self, *, keep: bool, wait_s: float) -> None:
+        """Take away the Stop button, and the preview, or if its text is to be kept its button. What
+        Slack does not allow within `wait_s` seconds is done when it does."""
+        final: dict[str, Content | None] = {}  # by ts; None: no message
+        if self._first is not None:
+            final |= [self._first]
+        if self._ts is not None:
+            final[self._ts] = self._tried.settled if keep and self._tried else None
+        self._first = self._ts = None
+        if final:
+            errand = self._errands.start(self._take_away(final), "tidying up")
+            await asyncio.wait([errand], timeout=wait_s)
+
+    async def _take_away(self, final: dict[str, Content | None]) -> None:
+        for ts, content in final.items():
+            try:
+                if content is None:
+                    await self._delivery.delete(ts)
+                else:
+                    await self._delivery.update(ts, content, "answer")
+            except ChannelError as error:
+                log.warning("message %s was not tidied up: %s", ts, type(error).__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +17,7 @@ from channels.base import (
     Receive,
     StopControl,
 )
+from channels.errands import Errands
 from channels.errors import ChannelUnavailable, ReplyRefused
 from channels.media import MAX_TEXT_BYTES, image_type
 from channels.telegram.api import Api, build_api
@@ -51,7 +51,7 @@ class TelegramChannel:
         self._poller = Poller(self._api)
         self._identity: BotIdentity | None = None
         self._menu_is_set = False
-        self._typing: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
 
     @property
     def name(self) -> str:
@@ -101,10 +101,7 @@ class TelegramChannel:
         self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
     ) -> TelegramReply:
         """Start a reply. `stop.request_id` has at most 59 bytes."""
-        reply = TelegramReply(self._api.bot, to, reply_to=reply_to, stop=stop)
-        self._typing.add(reply.typing)
-        reply.typing.add_done_callback(self._typing.discard)
-        return reply
+        return TelegramReply(self._api.bot, to, reply_to=reply_to, stop=stop, errands=self._errands)
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
         """Set or clear 👀 on a message."""
@@ -143,9 +140,7 @@ class TelegramChannel:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for task in self._typing:
-            task.cancel()
-        await asyncio.gather(*self._typing, return_exceptions=True)
+        await self._errands.aclose()
         await self._api.aclose()
 
     async def _download(self, file_id: str) -> bytes:

@@ -19,6 +19,7 @@ from telegram.error import ChatMigrated, TelegramError
 
 from channels.base import Address, OutboundDocument
 from channels.chunking import Part
+from channels.parts import Halt
 from channels.telegram.api import Bot
 from channels.telegram.errors import Meaning, delivery_failed, meaning_of
 from channels.telegram.limiter import Dropped, Urgency
@@ -38,8 +39,9 @@ class Delivery:
     """Sends and edits in the place of `to`.
 
     A topic that is gone is left out from then on, in the same chat; a group that moved is followed.
-    A refused text is sent once more as plain text. Previews are never tried again. Raises
-    `ChannelUnavailable`, `DeliveryError`, and `Dropped` (previews only).
+    A refused text is sent once more as plain text. Previews are never tried again; where `urgency`
+    is a `Halt`, nothing is once it is set. Raises `ChannelUnavailable`, `DeliveryError`, `Dropped`
+    (previews only), and `Halted`.
     """
 
     def __init__(self, bot: Bot, to: Address) -> None:
@@ -111,7 +113,7 @@ class Delivery:
         return bool(await self._insist(request, urgency, repeatable=True))
 
     async def send_document(
-        self, document: OutboundDocument, *, reply_to: str | None, silent: bool
+        self, document: OutboundDocument, *, halt: Halt, reply_to: str | None, silent: bool
     ) -> None:
         """Send a text file."""
         content = document.text.encode("utf-8", "replace")
@@ -123,25 +125,27 @@ class Delivery:
                 message_thread_id=self._thread,
                 reply_parameters=None if plain else _reply(reply_to),
                 disable_notification=silent,
-                rate_limit_args="answer",
+                rate_limit_args=halt,
             )
 
-        await self._insist(request, "answer", repeatable=False)
+        await self._insist(request, halt, repeatable=False)
 
     async def delete(self, message_id: int) -> None:
         """Delete a message of the bot: at once, or when a flooded chat is open again."""
+        await self._tidy(
+            lambda urgency: self._bot.delete_message(
+                self._chat, message_id, rate_limit_args=urgency
+            )
+        )
 
-        async def request(urgency: Urgency) -> None:
-            await self._bot.delete_message(self._chat, message_id, rate_limit_args=urgency)
-
-        try:
-            try:
-                await self._again(lambda: request("control"), repeatable=True)
-            except Dropped:
-                await self._again(lambda: request("answer"), repeatable=True)
-        except TelegramError as error:
-            if meaning_of(error) is not Meaning.MESSAGE_GONE:
-                raise delivery_failed(error) from None
+    async def remove_buttons(self, message_id: int) -> None:
+        """Leave a message of the bot without buttons: at once, or when a flooded chat is open
+        again."""
+        await self._tidy(
+            lambda urgency: self._bot.edit_message_reply_markup(
+                self._chat, message_id, rate_limit_args=urgency
+            )
+        )
 
     async def typing(self) -> None:
         """Show "typing" for 5 seconds; nothing happens when that fails."""
@@ -155,16 +159,27 @@ class Delivery:
         except (TelegramError, Dropped) as error:
             log.debug("typing was not shown: %s", type(error).__name__)
 
+    async def _tidy(self, request: Callable[[Urgency], Awaitable[object]]) -> None:
+        try:
+            try:
+                await self._again(lambda: request("control"), Halt(), repeatable=True)
+            except Dropped:
+                await self._again(lambda: request("answer"), Halt(), repeatable=True)
+        except TelegramError as error:
+            if meaning_of(error) not in (Meaning.MESSAGE_GONE, Meaning.NOT_MODIFIED):
+                raise delivery_failed(error) from None
+
     async def _insist(
         self, request: Callable[[bool], Awaitable[T]], urgency: Urgency, *, repeatable: bool
     ) -> T | None:
         """Run `request(plain)`, and again as each refusal calls for, each kind of them once."""
+        halt = urgency if isinstance(urgency, Halt) else Halt()
         plain = moved = False
         while True:
             try:
                 if urgency == "preview":
                     return await request(plain)
-                return await self._again(lambda: request(plain), repeatable=repeatable)  # noqa: B023
+                return await self._again(lambda: request(plain), halt, repeatable=repeatable)  # noqa: B023
             except TelegramError as error:
                 meaning = meaning_of(error)
                 if meaning is Meaning.EMPTY:
@@ -180,9 +195,12 @@ class Delivery:
                 else:
                     raise delivery_failed(error) from None
 
-    async def _again(self, request: Callable[[], Awaitable[T]], *, repeatable: bool) -> T:
+    async def _again(
+        self, request: Callable[[], Awaitable[T]], halt: Halt, *, repeatable: bool
+    ) -> T:
         """Run `request` until it reaches Telegram, a limited number of times."""
         for wait_s in _AGAIN_S:
+            halt.check()
             try:
                 return await request()
             except TelegramError as error:
@@ -190,7 +208,8 @@ class Delivery:
                 uncertain = meaning is Meaning.UNCERTAIN
                 if meaning is not Meaning.NOT_SENT and not (uncertain and repeatable):
                     raise
-            await asyncio.sleep(wait_s)
+            async with halt.interruptible():
+                await asyncio.sleep(wait_s)
         return await request()
 
 

@@ -4,7 +4,8 @@ Telegram's limits (core.telegram.org/bots/faq, "My bot is hitting limits"): 30 m
 all, one a second in a chat with short bursts, 20 a minute in a group. `rate_limit_args` of a
 request says what it is:
 
-- `answer` waits its turn, and after a refusal for flooding tries again;
+- `answer` waits its turn, and after a refusal for flooding tries again; a `Halt` means the same,
+  until it is set: that ends the wait with `Halted`;
 - `preview` never waits: it is dropped when less than a quarter of a bucket would be left, so that
   answers always find room;
 - `typing` takes nothing (it is no message) and is dropped when the bot as a whole is busy;
@@ -26,11 +27,12 @@ from aiolimiter import AsyncLimiter
 from telegram.error import TelegramError
 from telegram.ext import BaseRateLimiter
 
+from channels.parts import Halt
 from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
 
 log = logging.getLogger(__name__)
 
-Urgency = Literal["answer", "preview", "typing", "control"]
+Urgency = Literal["answer", "preview", "typing", "control"] | Halt
 Result = bool | dict[str, Any] | list[dict[str, Any]]
 Send = Callable[..., Coroutine[Any, Any, Result]]
 
@@ -91,7 +93,8 @@ class Limiter(BaseRateLimiter[Urgency]):
         data: dict[str, Any],
         rate_limit_args: Urgency | None,
     ) -> Result:
-        """Send when it is this request's turn. Raises `Dropped`, and what the request raises."""
+        """Send when it is this request's turn. Raises `Dropped`, `Halted`, and what the request
+        raises."""
         chat_id = data.get("chat_id")
         if chat_id is None or rate_limit_args is None:
             return await callback(*args, **kwargs)
@@ -99,7 +102,9 @@ class Limiter(BaseRateLimiter[Urgency]):
         chat.requests += 1
         try:
             if rate_limit_args == "answer":
-                return await self._answer(chat, callback, args, kwargs)
+                return await self._answer(chat, Halt(), callback, args, kwargs)
+            if isinstance(rate_limit_args, Halt):
+                return await self._answer(chat, rate_limit_args, callback, args, kwargs)
             self._check(chat, rate_limit_args)
             if rate_limit_args == "preview":
                 await self._take(chat)  # returns at once: there is room
@@ -109,10 +114,10 @@ class Limiter(BaseRateLimiter[Urgency]):
             chat.used_at = _now()
 
     async def _answer(
-        self, chat: _Chat, callback: Send, args: Any, kwargs: dict[str, Any]
+        self, chat: _Chat, halt: Halt, callback: Send, args: Any, kwargs: dict[str, Any]
     ) -> Result:
         while True:
-            async with chat.order:
+            async with halt.interruptible(), chat.order:
                 if (wait := chat.closed_until - _now()) > 0:
                     await asyncio.sleep(wait)
                 await self._take(chat)

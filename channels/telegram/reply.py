@@ -6,12 +6,15 @@ import asyncio
 import logging
 import unicodedata
 from contextlib import suppress
+from functools import partial
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from channels.base import Address, OutboundDocument, OutboundReply, StopControl
+from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
 from channels.chunking import Part, split
-from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
+from channels.errands import Errands
+from channels.errors import ChannelError, Uncertain, Unreachable
+from channels.parts import Halt, Parts
 from channels.preview import Preview
 from channels.telegram.api import Bot
 from channels.telegram.deliver import Delivery
@@ -28,7 +31,8 @@ _GROUP_INTERVAL_S = 3.0  # 20 a minute
 _TYPING_AFTER_S = 0.3
 _TYPING_S = 5.0  # Telegram shows it that long
 _STOP_AFTER_S = 1.5  # then the Stop button is there, whether or not there is any text
-_DISCARD_S = 30.0
+_DISCARD_S = 30.0  # what takes longer goes on beside
+_TIDY_S = 1.0
 
 _NOTHING_YET = Part("…")
 
@@ -38,11 +42,18 @@ class TelegramReply:
     skipped, and the next one tries again.
 
     `finish` may be called again with the same reply after it raised `ChannelUnavailable`: it goes
-    on with what has not been sent.
+    on with what has not been sent. Of several parts the first keeps the Stop button until the last
+    one is out.
     """
 
     def __init__(
-        self, bot: Bot, to: Address, *, reply_to: str | None, stop: StopControl | None
+        self,
+        bot: Bot,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None,
+        errands: Errands,
     ) -> None:
         self._delivery = Delivery(bot, to)
         self._reply_to = reply_to
@@ -50,58 +61,77 @@ class TelegramReply:
         self._interval_s = _PRIVATE_INTERVAL_S if to.private else _GROUP_INTERVAL_S
         self._preview = Preview(self._frame, interval_s=self._interval_s, limit=MAX_UNITS)
         self._preview_lost = False
-        self._message_id: int | None = None
+        self._message_id: int | None = None  # of the preview, then of the first part
+        self._stoppable = False  # whether that message has the Stop button
         self._shown: Part | None = None
-        self._sent = 0  # parts and documents of the final reply
+        self._halt = Halt()
+        self._parts = Parts(self._halt)
         self._ended = asyncio.Event()
         if stop is not None:
             self._preview.refresh_in(_STOP_AFTER_S)
-        self.typing = asyncio.create_task(self._type(), name="typing")
+        self._errands = errands
+        errands.start(self._type(), "typing")
 
     def show(self, more: str) -> None:
         """Append to the preview."""
         self._preview.show(more)
 
-    async def finish(self, reply: OutboundReply) -> None:
+    async def finish(self, reply: OutboundReply) -> Delivered:
         """Deliver, in place of the preview. Of several parts each is sent even if one before was
         refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
         rendered = render(reply.markdown)
         parts = [part for part in split(rendered.text, rendered.spans) if _is_visible(part.text)]
         items: list[Part | OutboundDocument] = [*parts, *reply.documents]
-        trouble: ReplyRefused | Uncertain | None = None
-        for index in range(self._sent, len(items)):
-            try:
-                await self._deliver(items[index], first=index == 0, silent=reply.silent)
-            except (ReplyRefused, Uncertain) as error:
-                log.warning("part %d of %d: %s", index + 1, len(items), type(error).__name__)
-                trouble = trouble or error
-            self._sent = index + 1
-        if not parts:
-            await self._remove_preview()
-        if trouble is not None:
-            raise trouble
+        several, silent = len(items) > 1, reply.silent
+        await self._parts.send(items, partial(self._deliver, several=several, silent=silent))
+        keep = bool(parts or (items and not self._parts.begun))
+        await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
+        return self._parts.outcome()
+
+    def halt(self) -> None:
+        """Leave the rest unsent, also of the preview."""
+        self._halt.set()
+        self._ended.set()
 
     async def discard(self) -> None:
         """Remove the preview."""
         await self._stop_showing()
-        await self._remove_preview()
+        await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    async def _deliver(self, item: Part | OutboundDocument, *, first: bool, silent: bool) -> None:
+    async def _deliver(
+        self, index: int, item: Part | OutboundDocument, *, several: bool, silent: bool
+    ) -> None:
+        first = index == 0
         reply_to = self._reply_to if first else None
         if isinstance(item, OutboundDocument):
-            await self._delivery.send_document(item, reply_to=reply_to, silent=silent)
-            return
-        if first and self._message_id is not None:
-            if await self._delivery.edit(self._message_id, item, urgency="answer"):
-                return
-            self._message_id = None
-        await self._delivery.send(item, urgency="answer", reply_to=reply_to, silent=silent)
+            await self._delivery.send_document(
+                item, halt=self._halt, reply_to=reply_to, silent=silent
+            )
+        elif not first:
+            await self._delivery.send(item, urgency=self._halt, silent=silent)
+        elif not await self._replace_preview(item, several):
+            keyboard = self._keyboard if several else None
+            self._message_id = await self._delivery.send(
+                item, urgency=self._halt, reply_to=reply_to, keyboard=keyboard, silent=silent
+            )
+            self._stoppable = keyboard is not None
+
+    async def _replace_preview(self, part: Part, several: bool) -> bool:
+        """Whether `part` stands in its place now."""
+        if self._message_id is None:
+            return False
+        keyboard = self._keyboard if several else None
+        if await self._delivery.edit(self._message_id, part, urgency=self._halt, keyboard=keyboard):
+            self._stoppable = keyboard is not None
+            return True
+        self._message_id, self._stoppable = None, False
+        return False
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
         part = _first_part(text)
-        if self._preview_lost or part == self._shown:
+        if self._preview_lost or self._halt.is_set or part == self._shown:
             return
         try:
             await self._put(part)
@@ -125,6 +155,7 @@ class TelegramReply:
             self._message_id, part, urgency="preview", keyboard=self._keyboard
         ):
             self._message_id, self._preview_lost = None, True
+        self._stoppable = self._message_id is not None and self._keyboard is not None
         self._shown = part
 
     async def _type(self) -> None:
@@ -142,15 +173,24 @@ class TelegramReply:
         self._ended.set()
         await self._preview.close()
 
-    async def _remove_preview(self) -> None:
-        message_id, self._message_id = self._message_id, None
-        if message_id is None:
+    async def _tidy(self, *, keep: bool, wait_s: float) -> None:
+        """Take away the preview, or if its text is to be kept its Stop button. What the platform
+        does not allow within `wait_s` seconds is done when it does."""
+        message_id = self._message_id
+        if message_id is None or (keep and not self._stoppable):
             return
+        self._message_id, self._stoppable = None, False
+        errand = self._errands.start(self._take_away(message_id, keep), "tidying up")
+        await asyncio.wait([errand], timeout=wait_s)
+
+    async def _take_away(self, message_id: int, keep: bool) -> None:
         try:
-            async with asyncio.timeout(_DISCARD_S):
+            if keep:
+                await self._delivery.remove_buttons(message_id)
+            else:
                 await self._delivery.delete(message_id)
-        except (ChannelError, TimeoutError) as error:
-            log.warning("preview %d was not removed: %s", message_id, type(error).__name__)
+        except ChannelError as error:
+            log.warning("message %d was not tidied up: %s", message_id, type(error).__name__)
 
 
 def _first_part(text: str) -> Part:
