@@ -130,6 +130,7 @@ class AgentRun:
         self.gave_no_answer = False
         self._started: dict[str, ToolUseBlock] = {}
         self._finished: dict[str, ToolResultBlock] = {}
+        self._judged_ids: set[str] = set()  # calls that the breaker let pass
         self._closed = False
 
     @property
@@ -181,7 +182,7 @@ class AgentRun:
         """The cap or breaker that ends the run before this step."""
         tripped = self._breaker.tripped()
         if tripped is not None:
-            return LimitReached(tripped)
+            return tripped
         seconds = asyncio.get_running_loop().time() - self._began
         made, limits = self.calls, self._task.limits
         cap = self._breaker.cap(
@@ -190,7 +191,7 @@ class AgentRun:
             tokens=sum(call.usage.total for call in made),
             cost_microusd=sum(call.cost_microusd or 0 for call in made),
         )
-        return None if cap is None else LimitReached(cap, limit=limits.text(cap))
+        return None if cap is None else LimitReached(cap, limit=_text_of(cap, limits))
 
     async def _close_with_an_answer(self, stop: LimitReached) -> None:
         """One call with tools off, so that what was found so far is not lost. The person is told
@@ -217,6 +218,8 @@ class AgentRun:
             await self._append(await self._answer(completed))
             return
         truncated = completed.stop_reason in ("length", "window")
+        if truncated:
+            self._breaker.cut_off(completed.message.tool_uses)
         message, checked = self._checked(completed.message, truncated=truncated)
         await self._append(message)
         await run_tools(
@@ -252,13 +255,22 @@ class AgentRun:
                 tool = self._task.toolbox.find(block.name)
                 renamed = _with_unique_id(block, used)
                 verdict = tool_args.check(renamed, tool.spec if tool else None, truncated=truncated)
-                if verdict.problem is None:
-                    verdict = tool_args.CheckedCall(verdict.call, self._breaker.judge(verdict.call))
+                verdict = verdict if truncated else self._judged(renamed, verdict)
                 checked.append(verdict)
                 blocks.append(verdict.call)
             else:
                 blocks.append(block)
         return Message("assistant", tuple(blocks)), checked
+
+    def _judged(
+        self, made: ToolUseBlock, verdict: tool_args.CheckedCall
+    ) -> tool_args.CheckedCall:
+        """A call that goes in circles is refused; one that cannot run is judged as it was made."""
+        refusal = self._breaker.judge(verdict.call if verdict.problem is None else made)
+        if refusal is None:
+            self._judged_ids.add(made.id)
+            return verdict
+        return tool_args.CheckedCall(verdict.call, verdict.problem or refusal)
 
     def _tool_started(self, call: ToolUseBlock) -> None:
         self._started[call.id] = call
@@ -266,7 +278,8 @@ class AgentRun:
 
     def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
         self._finished[call.id] = result
-        self._breaker.note(call, failed=result.is_error)
+        if call.id in self._judged_ids:
+            self._breaker.note(call, failed=result.is_error)
 
     async def _append(self, message: Message) -> None:
         """Own first, then stored: a cancel in between loses nothing, `close` stores it again.
@@ -321,6 +334,19 @@ class AgentRun:
             return known
         risky = call.id in self._started and self._has_side_effects(call)
         return lost_result(call.id, UNKNOWN_OUTCOME if risky else NOT_STARTED)
+
+
+def _text_of(cap: str, limits: RunLimits) -> str:
+    """A cap's value as a person reads it."""
+    match cap:
+        case "seconds":
+            return f"{limits.seconds:g}"
+        case "cost":
+            return f"{(limits.cost_microusd or 0) / 1_000_000:g}"
+        case "tokens":
+            return f"{limits.tokens:,}"
+        case _:
+            return str(limits.tool_calls if cap == "tool_calls" else limits.steps)
 
 
 def _words_only(message: Message) -> Message:

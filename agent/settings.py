@@ -8,6 +8,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from agent.provider import Deadlines, ModelTraits, Usage
+from agent.windows import window_of
+
+
+MAX_OUTPUT_TOKENS = 4_096  # of an answer, where the configuration does not say
 
 
 class ProviderSettings(BaseModel):
@@ -72,12 +76,14 @@ class ModelSettings(BaseModel):
 
     provider: str = Field(description="a key of providers")
     id: str = Field(description="what the provider calls the model")
-    context_tokens: int = Field(
-        default=32_000,
+    context_tokens: int | None = Field(
+        default=None,
         ge=1_000,
-        description="the model's window, in tokens; default: a cautious 32000",
+        description="the model's window, in tokens; default: by its id, else a cautious 32000",
     )
-    max_output_tokens: int = Field(default=4_096, ge=16, description="cap of one answer, in tokens")
+    max_output_tokens: int = Field(
+        default=MAX_OUTPUT_TOKENS, ge=16, description="cap of one answer, in tokens"
+    )
     tools: bool = Field(default=True, description="whether tools are offered to it")
     images: bool = Field(default=True, description="whether it can see images")
     system_prompt: bool = Field(default=True, description="whether it takes a system prompt")
@@ -90,11 +96,16 @@ class ModelSettings(BaseModel):
         """What the model can take, for its requests."""
         return ModelTraits(self.images, self.tools, self.system_prompt)
 
+    @property
+    def window(self) -> int:
+        """The model's window in tokens."""
+        return self.context_tokens or window_of(self.id)
+
     @model_validator(mode="after")
     def _reserve_fits(self) -> ModelSettings:
-        if self.max_output_tokens >= self.context_tokens:
+        if self.max_output_tokens >= self.window:
             raise ValueError(
                 f"max_output_tokens ({self.max_output_tokens}) must be smaller than "
-                f"context_tokens ({self.context_tokens})"
+                f"context_tokens ({self.window})"
             )
         return self

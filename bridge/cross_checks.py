@@ -3,8 +3,9 @@ that it is reported together with everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from agent.settings import MAX_OUTPUT_TOKENS
 from bridge.faults import suggestion
 from bridge.yaml_source import Document, Fault, Value
 
@@ -27,6 +28,13 @@ def cross_faults(document: Document) -> list[Fault]:
     model = document.values.get("model")
     if isinstance(model, str) and models and model not in models:
         faults.append(document.fault(("model",), _not_among(model, models, "models")))
+    fallbacks = document.values.get("fallback_models")
+    faults += [
+        document.fault(("fallback_models", index), _not_among(name, models, "models"))
+        for index, name in enumerate(fallbacks if isinstance(fallbacks, list) else [])
+        if isinstance(name, str) and models and name not in models
+    ]
+    faults += _budget_faults(document, _section(models.get(model)) if isinstance(model, str) else {})
     for name, entry in models.items():
         provider = _section(entry).get("provider")
         if isinstance(provider, str) and providers and provider not in providers:
@@ -41,6 +49,20 @@ def cross_faults(document: Document) -> list[Fault]:
         if isinstance(entry, dict) and not _reachable(document, name)
     ]
     return faults
+
+
+def _budget_faults(document: Document, model: Mapping[str, Value]) -> list[Fault]:
+    """A budget in which the reserved reply leaves no room for a question."""
+    budget = _number(_section(document.values.get("context")).get("budget_tokens"))
+    reserve = _number(model.get("max_output_tokens")) or MAX_OUTPUT_TOKENS
+    if budget is None or reserve < budget:
+        return []
+    message = f"({budget}) must be larger than the model's max_output_tokens ({reserve})"
+    return [document.fault(("context", "budget_tokens"), message)]
+
+
+def _number(value: Value | None) -> int | None:
+    return int(value) if isinstance(value, str) and value.isdecimal() else None
 
 
 def _reachable(document: Document, provider: str) -> bool:

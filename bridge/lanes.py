@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 # A run that does not end this many seconds after its cancel is left behind: the lane goes on.
 CANCEL_GRACE_S = 0.8
+SETTLE_GRACE_S = 3.0  # for a delivery under way when the process is stopping
 LONGEST_PAUSE_S = 60  # after a lane failed again and again
 
 Ending = Literal["completed", "cancelled", "failed", "interrupted"]
@@ -133,7 +134,9 @@ class Lanes:
         settling = asyncio.create_task(job.settle(outcome), name=f"settling of {run.run_id}")
         try:
             await asyncio.shield(settling)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # the process is stopping: what is not out comes next time
+            await asyncio.wait({settling}, timeout=SETTLE_GRACE_S)
+            settling.cancel()
             await asyncio.wait({settling})
             raise
         finally:

@@ -42,11 +42,17 @@ class Notices:
             log.warning("a notice could not be delivered: %s", error)
 
     async def answer(
-        self, message: InboundMessage, sentence: str | None, buttons: Sequence[Button] = ()
+        self,
+        message: InboundMessage,
+        sentence: str | None,
+        buttons: Sequence[Button] = (),
+        *,
+        spent: bool = False,
     ) -> None:
         """Answer a command or press; a press is always answered, so that its button comes to rest."""
         if message.press is not None:
-            await self._channels[message.address.channel].answer_press(message, sentence or "")
+            channel = self._channels[message.address.channel]
+            await channel.answer_press(message, sentence or "", spent=spent)
         elif sentence:
             await self.reply(message, sentence, buttons)
 

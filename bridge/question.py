@@ -19,6 +19,10 @@ class FileUnreadable(Exception):
     """An attachment cannot be read; the text is for the person who sent it."""
 
 
+class NothingToRetry(Exception):
+    """/retry came to a conversation without a question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a turn is about: messages of one sender, oldest first, and how the model sees them

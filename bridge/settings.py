@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints,
 from agent.prompt import DEFAULT
 from agent.settings import ModelSettings, ProviderSettings
 from bridge.session import Scope
+from bridge.stopping import WhoCanStop
 from bridge.timezones import is_zone, zone_hint
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
@@ -38,6 +39,20 @@ class Limits(_Section):
 
     steps_per_run: int = Field(
         default=25, ge=1, le=200, description="model calls for one answer; default 25"
+    )
+    tool_calls_per_run: int = Field(
+        default=100, ge=1, le=10_000, description="tool calls for one answer; default 100"
+    )
+    seconds_per_run: float = Field(
+        default=900, ge=1, le=86_400, description="seconds for one answer; default 900"
+    )
+    tokens_per_run: int = Field(
+        default=2_000_000,
+        ge=1_000,
+        description="tokens read and written for one answer; default 2000000",
+    )
+    cost_per_run_usd: float | None = Field(
+        default=None, ge=0, description="USD for one answer, where the model has a price"
     )
     cost_per_month_usd: float = Field(
         default=20,
@@ -61,6 +76,11 @@ class Context(_Section):
         ge=1,
         le=1_000,
         description="turns; above that the older half is left out; default 20",
+    )
+    budget_tokens: int | None = Field(
+        default=None,
+        ge=1_000,
+        description="tokens of one request, the reply among them; default: the model's window",
     )
 
 
@@ -94,6 +114,9 @@ class Config(_Section):
         description="language of the bot's own texts; auto: that of each person's client",
     )
     model: str = Field(default="", description="the key of models that answers")
+    fallback_models: tuple[Name, ...] = Field(
+        default=(), description="keys of models that answer, in this order, when model cannot"
+    )
     instructions: str = Field(
         default=DEFAULT,
         min_length=1,
@@ -103,6 +126,10 @@ class Config(_Section):
     conversation: Scope = Field(
         default="shared",
         description="in groups: shared, one conversation for all; one_per_person, one for each",
+    )
+    who_can_stop: WhoCanStop = Field(
+        default="asker_and_admins",
+        description="in groups, besides owners: asker_and_admins, or anyone",
     )
     providers: dict[Name, ProviderSettings] = Field(
         default_factory=dict[str, ProviderSettings], description="endpoints of models, by name"

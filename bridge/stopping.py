@@ -45,10 +45,12 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """What the chat is told; an empty sentence where the stopped answer itself tells it."""
+    """What the chat is told; an empty sentence where the stopped answer itself tells it. `spent`: the
+    pressed button is of no more use."""
 
     sentence: str
     buttons: tuple[Button, ...] = ()
+    spent: bool = False
 
 
 def key_of(message: InboundMessage) -> InboxKey:
@@ -129,7 +131,7 @@ class Stopping:
         if self._target(message, place) is not None:
             return StopAnswer(say("not_yours"))
         if message.press is not None:
-            return StopAnswer(say("already_over"))
+            return StopAnswer(say("already_over"), spent=True)
         elsewhere = self._in_other_threads(message)
         if elsewhere:
             buttons = tuple(

@@ -30,7 +30,7 @@ from bridge.gate import MonthlyGate
 from bridge.lanes import ActiveRun, Outcome
 from bridge.loading import load
 from bridge.outage import Outages
-from bridge.question import FileUnreadable, Question, user_message
+from bridge.question import FileUnreadable, NothingToRetry, Question, user_message
 from bridge.ratios import Ratios
 from bridge.texts import Say, Texts
 from bridge.tools import ConversationInfo, CurrentTime
@@ -161,6 +161,8 @@ class Turn:
             question = await conversations.question_of(plan.retry_of)
         if question is None:
             question = await user_message(plan.question, plan.channel)
+        if not question.blocks and not plan.taken_up:
+            raise NothingToRetry
         await conversations.begin(
             plan.session, plan.run_id, question, plan.inbox_ids, instead_of=plan.retry_of
         )
@@ -303,6 +305,8 @@ class Turn:
     async def _sentence(self, error: BaseException) -> str:
         if isinstance(error, LimitReached):
             return self._say(f"limit_{error.limit}", **error.values)
+        if isinstance(error, NothingToRetry):
+            return self._say("nothing_to_retry")
         if isinstance(error, FileUnreadable):
             return self._say("file_failed", reason=error)
         error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")

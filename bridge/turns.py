@@ -7,9 +7,10 @@ of messages that wait, marks that are to be taken away, rows that could not be c
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Any
 
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
@@ -23,8 +24,7 @@ from bridge.speakers import label
 from bridge.stopping import key_of
 from bridge.turn import Turn, TurnPlan, TurnServices
 from channels.base import Channel, InboundMessage
-from memory.clock import stamp
-from memory.inbox import InboxRow
+from memory.inbox import InboxKey, InboxRow
 
 RETRY = "retry"  # the command whose message stands for the question before it
 
@@ -48,7 +48,7 @@ class Turns:
         timezone: tzinfo,
         notices: Notices,
         tokens: CancelTokenRegistry,
-        beside: Callable[[Awaitable[None], str], None],
+        beside: Callable[[Coroutine[Any, Any, None], str], None],
     ) -> None:
         self._services = services
         self._models = models
@@ -58,17 +58,23 @@ class Turns:
         self._tokens = tokens
         self._beside = beside
         self._ended: list[tuple[tuple[int, ...], str]] = []  # turns whose rows are to be closed
-        self._marked: set[int] = set()  # inbox rows whose message had to wait
-        self._since = stamp()
+        self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
     def bind(self, lanes: Lanes, outages: Outages) -> None:
         """The lanes call `next_turn`, which needs them and what they wake."""
         self._lanes = lanes
         self._outages = outages
 
-    def mark(self, inbox_id: int) -> None:
-        """The message of this row had to wait, and its sender was told so."""
-        self._marked.add(inbox_id)
+    def mark(self, message: InboundMessage) -> None:
+        """The message has to wait, and its sender is told so."""
+        self._marked[key_of(message)] = message
+
+    def unmark(self, keys: Iterable[InboxKey]) -> None:
+        """These messages wait no more: take their marks away."""
+        for key in keys:
+            message = self._marked.pop(key, None)
+            if message is not None:
+                self._beside(self._notices.waits_no_more(message), "unmark")
 
     async def next_turn(self, session_key: str) -> bool:
         """Make a turn of the session's oldest open messages and carry it out; false when there is
@@ -90,8 +96,132 @@ class Turns:
         finally:
             self._tokens.release(run.run_id)
         if turn.ended_as is None:  # postponed: its messages wait again
-            self.expect(w.message for w in waiting)
+            for waits in waiting:
+                self.expect(waits.message, session_key)
             return False
         self._ended.append((plan.inbox_ids, turn.ended_as))
         await self._close_ended()
         return True
+
+    def expect(self, message: InboundMessage, session_key: str) -> bool:
+        """The message waits from now on and can be stopped; false when it did so already."""
+        key = key_of(message)
+        if self._tokens.get(key) is not None:
+            return False
+        self._tokens.register(key, session_key, message.sender.id, message.sent_at)
+        return True
+
+    def forget(self, keys: Iterable[InboxKey]) -> None:
+        """These messages wait no more."""
+        for key in keys:
+            self._tokens.release(key)
+
+    # What a turn is made of -----------------------------------------------------------------------
+
+    async def _oldest(self, session_key: str) -> list[_Waiting]:
+        """The oldest open message and those of the same sender that follow it, as one turn; a text
+        that its client has cut waits a moment for its continuation."""
+        while True:
+            waiting = await self._open(session_key)
+            if not waiting:
+                return []
+            taken_by = waiting[0].row.run_id
+            if taken_by is not None:  # a run that did not come to its end
+                return [waits for waits in waiting if waits.row.run_id == taken_by]
+            together = _same_sender(waiting)
+            more_s = together[-1].message.more_expected_s
+            if len(together) < len(waiting) or not more_s:
+                return together
+            came = await self._lanes.more_within(session_key, more_s)
+            if not came and not any(map(self._is_stopped, together)):
+                return together
+
+    async def _open(self, session_key: str) -> list[_Waiting]:
+        """The session's open messages, without those that were stopped: their rows are closed by
+        the stop, or here when it could not store anything."""
+        rows = await self._services.inbox.open_turns(session_key)
+        waiting = [_Waiting(row, load(row.body)) for row in rows]
+        stopped = [waits for waits in waiting if self._is_stopped(waits)]
+        if stopped:
+            await self._services.inbox.close([waits.row.id for waits in stopped], "cancelled")
+            self.forget(key_of(waits.message) for waits in stopped)
+        return [waits for waits in waiting if waits not in stopped]
+
+    def _is_stopped(self, waits: _Waiting) -> bool:
+        known = self._tokens.get(key_of(waits.message))
+        return known is not None and known.token.cancelled
+
+    async def _plan(self, waiting: Sequence[_Waiting]) -> TurnPlan:
+        row, newest = waiting[0].row, waiting[-1].message
+        speaker = None
+        if not newest.address.private:
+            number = await self._services.conversations.speaker(row.session, newest.sender.id)
+            speaker = label(newest.sender.name, number)
+        return TurnPlan(
+            run_id=row.run_id or f"r{secrets.token_hex(8)}",
+            session=row.session,
+            session_key=row.session_key,
+            person=newest.sender.id,
+            inbox_ids=tuple(waits.row.id for waits in waiting),
+            taken_up=row.run_id is not None,
+            question=Question(tuple(waits.message for waits in waiting), speaker),
+            channel=self._channels[newest.address.channel],
+            models=self._models,
+            language=self._notices.language(newest),
+            timezone=self._timezone,
+            memory_scope=memory_scope(newest.address),
+            retry_of=await self._retried(row, newest),
+        )
+
+    async def _retried(self, row: InboxRow, message: InboundMessage) -> str | None:
+        """The run whose question /retry asks again; None where there is none, or it is under way."""
+        if message.command is None or message.command.name != RETRY:
+            return None
+        last = await self._services.conversations.last_run(row.session)
+        return None if last == row.run_id else last
+
+    def _begin(self, waiting: Sequence[_Waiting], plan: TurnPlan) -> ActiveRun | None:
+        """The run's token takes the place of its messages'; None when one of them was stopped while
+        the plan was made."""
+        if any(map(self._is_stopped, waiting)):
+            return None
+        newest = waiting[-1].message
+        token = self._tokens.register(
+            plan.run_id, plan.session_key, plan.person, newest.sent_at
+        )
+        requests = tuple(key_of(waits.message) for waits in waiting)
+        self.forget(requests)
+        self.unmark(requests)
+        return ActiveRun(
+            plan.run_id,
+            plan.session_key,
+            newest.address,
+            plan.person,
+            newest.sent_at,
+            requests,
+            token,
+        )
+
+    async def _close_ended(self) -> None:
+        """Close the rows of turns that have ended. Rows that cannot be closed now are kept in mind:
+        their answers are out, so no lane may take them again. Raises `StoreError`."""
+        while self._ended:
+            ids, outcome = self._ended[0]
+            await self._services.inbox.close(ids, outcome)
+            if self._ended and self._ended[0] == (ids, outcome):
+                self._ended.pop(0)
+
+
+def _same_sender(waiting: Sequence[_Waiting]) -> list[_Waiting]:
+    """The first message and those directly after it by the same person. /retry stands alone."""
+    together = [waiting[0]]
+    for waits in waiting[1:]:
+        same = waits.row.person == waiting[0].row.person and waits.row.run_id is None
+        if not same or _is_retry(waits.message) or _is_retry(waiting[0].message):
+            break
+        together.append(waits)
+    return together
+
+
+def _is_retry(message: InboundMessage) -> bool:
+    return message.command is not None and message.command.name == RETRY

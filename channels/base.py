@@ -85,7 +85,8 @@ class InboundMessage:
     (`m:17`), or that of the press (`p:…`); unique with channel, account and chat. `addressed` is
     false for group text that is not meant for the bot. `quote` is the text that it replies to or
     quotes: untrusted. `unreadable` names a kind that cannot be read yet (`voice`, `sticker`).
-    `joined_deaf`: the bot was added to a group in which it cannot see mentions.
+    `joined_deaf`: the bot was added to a group in which it cannot see mentions. `edited_command`: a
+    message was edited into a command, which is not carried out.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut), else 0.
     """
@@ -103,6 +104,7 @@ class InboundMessage:
     quote: str | None = None
     unreadable: str | None = None
     joined_deaf: bool = False
+    edited_command: bool = False
     more_expected_s: float = 0.0
 
 
@@ -228,8 +230,16 @@ class Channel(Protocol):
         allow it here. Never raises."""
         ...
 
-    async def answer_press(self, message: InboundMessage, text: str) -> None:
-        """Answer a press: a short notice for the person who pressed. Never raises."""
+    async def answer_press(
+        self, message: InboundMessage, text: str, *, spent: bool = False
+    ) -> None:
+        """Answer a press: a short notice for the person who pressed. `spent`: the buttons of the
+        message are of no more use and are taken away. Never raises."""
+        ...
+
+    async def is_admin(self, to: Address, person: str) -> bool:
+        """Whether the platform says that the person administers this chat (Slack: the workspace).
+        False when it does not answer. Never raises."""
         ...
 
     async def fetch(self, attachment: Attachment) -> bytes:

@@ -102,12 +102,14 @@ class Inbox:
         )
         return rows[0][0] if rows else None
 
-    async def open_sessions(self) -> list[str]:
-        """Keys of the sessions that have open turns, the longest waiting first."""
+    async def open_sessions(self, channels: Sequence[str]) -> list[str]:
+        """Keys of these channels' sessions that have open turns, the longest waiting first."""
+        marks = ", ".join("?" for _ in channels)
         rows = await self._database.read(
-            "SELECT s.key FROM inbox i JOIN sessions s ON s.id = i.session_id"
-            " WHERE i.state = 'open' AND i.kind = 'turn' GROUP BY s.key"
-            " ORDER BY MIN(i.sent_at), MIN(i.id)"
+            "SELECT s.key FROM inbox i JOIN sessions s ON s.id = i.session_id"  # noqa: S608 - marks
+            f" WHERE i.state = 'open' AND i.kind = 'turn' AND i.channel IN ({marks}) GROUP BY s.key"
+            " ORDER BY MIN(i.sent_at), MIN(i.id)",
+            tuple(channels),
         )
         return [str(row[0]) for row in rows]
 
