@@ -1,127 +1,107 @@
-"""What `galata setup` writes: a short config.yaml, and `.env` with the secrets."""
+"""The two files of `galata setup` on the disk: read as they are, replaced at once, private."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import io
 import os
-import re
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from agent.settings import ModelSettings
+from dotenv.parser import parse_stream
+
 from bridge.cli.options import CommandFailed
-from bridge.environment import CHANNEL_VARIABLES, PROVIDER_VARIABLES
 
-MODEL_NAME = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A channel (`telegram`, `slack`) or a provider (`anthropic`, `openai`): its secrets by the
-    configuration's key, and the address of its API where it is not the usual one."""
-
-    name: str
-    secrets: Mapping[str, str]
-    base_url: str | None
+_PRIVATE = 0o600
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Everything that setup found out. `limit_usd`: USD per month."""
-
-    channel: Endpoint
-    provider: Endpoint
-    model: ModelSettings
-    timezone: str
-    limit_usd: float
-
-    def secrets(self) -> dict[str, str]:
-        """The secrets by the variables that hold them."""
-        variables = (
-            (self.provider, PROVIDER_VARIABLES[self.provider.name]),
-            (self.channel, CHANNEL_VARIABLES[self.channel.name]),
-        )
-        return {
-            names[key]: value
-            for endpoint, names in variables
-            for key, value in endpoint.secrets.items()
-        }
+def read_file(path: Path) -> bytes | None:
+    """The file's content; None when it is not there. Raises `CommandFailed`."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be read: {error.strerror}") from None
 
 
-def config_text(answers: Answers) -> str:
-    """The configuration: 15 lines at most."""
-    provider, channel, model = answers.provider, answers.channel, answers.model
-    lines = [
-        "# Every key: config.example.yaml. The secrets are in .env.",
-        f"timezone: {answers.timezone}",
-        f"model: {MODEL_NAME}",
-        "providers:",
-        f"  {provider.name}: {_section(provider, PROVIDER_VARIABLES, kind=provider.name)}",
-        "models:",
-        f"  {MODEL_NAME}:",
-        f"    provider: {provider.name}",
-        f"    id: {_quoted(model.id)}",
-        f"    context_tokens: {model.context_tokens}",
-        *([f"    price: {_price(model)}"] if model.price else []),
-        "channels:",
-        f"  {channel.name}: {_section(channel, CHANNEL_VARIABLES)}",
-        "limits:",
-        f"  cost_per_month_usd: {_number(answers.limit_usd)}",
-    ]
-    return "\n".join(lines) + "\n"
+def read_env(path: Path) -> str:
+    """The `.env` there; nothing when there is none. Raises `CommandFailed`."""
+    try:
+        return (read_file(path) or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise CommandFailed(f"{path} is not UTF-8 text; nothing was written") from None
+
+
+def must_be_writable(folder: Path) -> None:
+    """Raises `CommandFailed` when no file can be written there, before anything is asked."""
+    if not folder.is_dir():
+        raise CommandFailed(f"{folder} is no folder: create it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandFailed(f"{folder} may not be written to")
 
 
 def env_text(present: str, secrets: Mapping[str, str]) -> str:
-    """The lines of `present` that set something else, then the secrets."""
-    ours = re.compile(rf"\s*(export\s+)?({'|'.join(map(re.escape, secrets))})\s*=")
-    lines = [line for line in present.splitlines() if not ours.match(line)]
-    lines += [f"{name}='{value}'" for name, value in secrets.items()]
-    return "\n".join(lines) + "\n"
+    """`present` with these secrets in it: where each was, else at the end. The rest stays as it is;
+    a value of several lines is one."""
+    left = dict(secrets)
+    parts: list[str] = []
+    for binding in parse_stream(io.StringIO(present)):
+        if binding.key not in secrets:
+            parts.append(binding.original.string)
+        elif binding.key in left:
+            parts.append(f"{binding.key}='{left.pop(binding.key)}'\n")
+    if left and parts and not parts[-1].endswith("\n"):
+        parts.append("\n")
+    return "".join(parts) + "".join(f"{name}='{value}'\n" for name, value in left.items())
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace a file at once, readable for its owner alone. Raises `CommandFailed`."""
-    fresh = path.with_name(f"{path.name}.new")
+def copy_beside(path: Path) -> Path:
+    """A name that is free, for a copy of the file."""
+    copy, count = path.with_name(f"{path.name}.old"), 1
+    while copy.exists():
+        count += 1
+        copy = path.with_name(f"{path.name}.old{count}")
+    return copy
+
+
+def write_private(contents: Mapping[Path, bytes]) -> None:
+    """Replace files, readable for their owner alone: all are written aside before the first is
+    replaced. One that is like that already is left alone. Raises `CommandFailed`."""
+    staged: list[tuple[Path, Path]] = []
+    path = Path()
     try:
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-        fresh.replace(path)
+        for path, content in contents.items():
+            real = path.resolve()  # what a link points to
+            if not _is_there(real, content):
+                staged.append((_stage(real, content), real))
+        for fresh, path in staged:
+            fresh.replace(path)
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        for fresh, _ in staged:
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
 
 
-def read_present(path: Path) -> str:
-    """The file's text; nothing when it is not there. Raises `CommandFailed`."""
+def _is_there(path: Path, content: bytes) -> bool:
+    return (
+        path.exists() and path.stat().st_mode & 0o777 == _PRIVATE and path.read_bytes() == content
+    )
+
+
+def _stage(path: Path, content: bytes) -> Path:
+    """The content in a new file beside `path`."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # mode 0600
+    fresh = Path(name)
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError):
-        raise CommandFailed(f"{path} cannot be read as text; nothing was written") from None
-
-
-def _section(endpoint: Endpoint, variables: Mapping[str, Mapping[str, str]], **first: str) -> str:
-    parts = dict(first)
-    for key in endpoint.secrets:
-        parts[key] = '"${' + variables[endpoint.name][key] + '}"'
-    if endpoint.base_url is not None:
-        parts["base_url"] = _quoted(endpoint.base_url)
-    return "{" + ", ".join(f"{key}: {value}" for key, value in parts.items()) + "}"
-
-
-def _price(model: ModelSettings) -> str:
-    if model.price is None:
-        return ""
-    values = model.price.model_dump(mode="json", exclude_none=True)
-    return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
-
-
-def _quoted(text: str) -> str:
-    """As a double-quoted YAML text in which nothing is a reference."""
-    return json.dumps(text.replace("${", "$${"))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    return fresh

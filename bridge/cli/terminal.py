@@ -26,10 +26,11 @@ def ask(question: str, take: Callable[[str], T], *, default: str = "", hidden: b
     while True:
         try:
             answer = read(f"{question}{shown}: ").strip() or default
+            return take(answer)
         except EOFError:
             raise CommandFailed("the input has ended; nothing was written") from None
-        try:
-            return take(answer)
+        except UnicodeDecodeError:
+            tell("  that is not in the encoding of this terminal")
         except Refused as error:
             tell(f"  {error}")
 

@@ -1,4 +1,4 @@
-"""What setup writes can be read again, whatever the addresses and secrets are."""
+"""The two files of setup are read as they are, and replaced at once and privately."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 from dotenv import dotenv_values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.cli.options import CommandFailed
 from bridge.cli.setup_files import (
-    Answers,
-    Endpoint,
-    config_text,
+    copy_beside,
     env_text,
-    read_present,
+    must_be_writable,
+    read_env,
+    read_file,
     write_private,
 )
-from bridge.config import load
-from bridge.known_models import DEFAULTS, model_settings
 
 SECRETS = st.text(
     st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="'\"\\"), min_size=1
@@ -37,54 +35,63 @@ def test_dotenv_reads_what_was_written(secrets: dict[str, str]) -> None:
     assert text.startswith("# a comment\n")
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    base_url=st.none() | st.sampled_from(["http://a/${B}", 'http://a/"#:{}', "https://a:1/v1"]),
-    limit=st.floats(0, 1_000_000),
-    channel=st.sampled_from(["telegram", "slack"]),
-    kind=st.sampled_from(["anthropic", "openai"]),
-    known=st.booleans(),
-)
-def test_the_file_says_what_was_answered_in_15_lines(
-    tmp_path_factory, base_url: str | None, limit: float, channel: str, kind: str, known: bool
-) -> None:
-    tokens = {
-        "telegram": {"token": "123456:ABC"},
-        "slack": {"bot_token": "xoxb-1", "app_token": "xapp-1"},
-    }[channel]
-    model = model_settings(kind, kind, DEFAULTS[kind] if known else "my model: #1")
-    answers = Answers(
-        channel=Endpoint(channel, tokens, base_url.split("$")[0] if base_url else None),
-        provider=Endpoint(kind, {"api_key": "a-key"}, base_url),
-        model=model,
-        timezone="America/Argentina/Buenos_Aires",
-        limit_usd=limit,
+def test_other_variables_stay_to_the_letter_also_those_of_several_lines() -> None:
+    present = (
+        '# mine\r\nCERT="a\nSLACK_APP_TOKEN=b\n"\nSLACK_APP_TOKEN="x\ny"\n\nno variable\nZ=\x0b1'
     )
-    folder = tmp_path_factory.mktemp("written")
-    write_private(folder / "config.yaml", config_text(answers))
-    write_private(folder / ".env", env_text("", answers.secrets()))
-    assert len(config_text(answers).splitlines()) <= 15
-    config = load(folder / "config.yaml", {})
-    assert config.models == {"default": model}
-    assert config.providers[kind].base_url == base_url
-    assert config.limits.cost_per_month_usd == limit
-    assert config.secrets() == {"a-key", *tokens.values()}
+    text = env_text(present, {"SLACK_APP_TOKEN": "new"})
+    assert text == present.replace('SLACK_APP_TOKEN="x\ny"', "SLACK_APP_TOKEN='new'")
+    assert env_text(present, {}) == present
 
 
-def test_a_file_is_replaced_at_once_and_private(tmp_path: Path) -> None:
-    path = tmp_path / ".env"
+def test_files_are_replaced_at_once_and_private(tmp_path: Path) -> None:
+    path, link, other = tmp_path / ".env", tmp_path / "link", tmp_path / "config.yaml"
     path.write_text("old")
     path.chmod(0o644)
-    write_private(path, "new\n")
-    assert path.read_text() == "new\n"
+    link.symlink_to(path)
+    write_private({link: b"new\n", other: b"\xc3\xa9\n"})
+    assert path.read_bytes() == b"new\n"
+    assert link.is_symlink()
+    for written in (path, other):
+        assert written.stat().st_mode & 0o777 == 0o600
+    assert sorted(tmp_path.iterdir()) == [path, other, link]
+
+
+def test_a_file_that_is_right_already_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    write_private({path: b"A=1\n"})
+    before = path.stat().st_ino
+    write_private({path: b"A=1\n"})
+    assert path.stat().st_ino == before
+    path.chmod(0o640)
+    write_private({path: b"A=1\n"})
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("old")
+    with pytest.raises(CommandFailed, match="cannot be written"):
+        write_private({path: b"new", tmp_path / "no" / "config.yaml": b""})
+    assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_cannot_be_written_or_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match="cannot be written"):
-        write_private(tmp_path / "no" / "config.yaml", "")
     (tmp_path / ".env").write_bytes(b"A=\xff")
     with pytest.raises(CommandFailed, match="nothing was written"):
-        read_present(tmp_path / ".env")
-    assert read_present(tmp_path / "none") == ""
+        read_env(tmp_path / ".env")
+    assert read_env(tmp_path / "none") == ""
+    assert read_file(tmp_path / "none") is None
+    with pytest.raises(CommandFailed, match="cannot be read"):
+        read_file(tmp_path)
+    must_be_writable(tmp_path)
+    with pytest.raises(CommandFailed, match="create it first"):
+        must_be_writable(tmp_path / "none")
+
+
+def test_a_copy_takes_no_name_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    assert copy_beside(path).name == "config.yaml.old"
+    copy_beside(path).write_text("")
+    assert copy_beside(path).name == "config.yaml.old2"

@@ -1,0 +1,233 @@
+"""The numbers of tokens that a refusal states, and what each of them means.
+
+A few wordings say it with signs (`188059 + 20000 > 200000`) and have a pattern of their own. For all
+others each number is told from its neighbours (`input`, `maximum`, `in the completion`), and where
+the words say nothing by comparing: an input that is refused is larger than its limit. A number that
+only looks like one (an error code, a size in bytes, a date, a per-minute limit) is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from agent.providers import vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Tokens. `limit`: the window. `used`: the input. `output`: what was asked for as answer.
+    `room`: the largest answer that is allowed."""
+
+    limit: int | None = None
+    used: int | None = None
+    output: int | None = None
+    room: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the input alone fits, so that the answer that was asked for is what does not."""
+        return self.limit is not None and self.used is not None and self.used < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    value: int
+    label: str  # limit, used, input, output, or nothing
+    tokens: bool  # whether the word stands there
+
+
+LEAST = 64  # tokens; no window is smaller, and positions and counts of messages are
+_CLAUSE = 70  # characters that can say what the number after them means
+
+_THOUSANDS = re.compile(
+    r"(?<![\w.,-])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:\.\d{3})+|(?:['_]\d{3})+)(?![\d.,]\d)"
+)
+_SPACED = re.compile(
+    r"(?<![\d.,-])\d{1,3}(?: \d{3})+(?= ?(?:[^\W\d]+ )?(?:tok|jeton|ток|トークン|토큰))"
+)
+_NOT_NUMBERS = re.compile(
+    r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\(\d{4}\)\s*[.\"'}]*\s*$|\b\d+:\d+\S*"
+)
+_NUMBER = re.compile(
+    r"(?<![a-z0-9_.#$/-])(?P<digits>\d{1,9})(?P<part>\.\d{1,2})?(?!\d)"
+    r"(?P<unit> ?[km](?![a-z0-9])|万|萬)?(?![_-]|\.?\d|[a-su-z]| ?%)"
+)
+_TIMES = {"k": 1_000, "m": 1_000_000, "万": 10_000, "萬": 10_000}
+_OTHER_UNIT = re.compile(
+    r"\s?(?:bytes?|[kmg]i?b|b|pixels?|px|char|symbol|letter|seconds?|secs?|ms|s|min|minutes?|hours?|h|"
+    r"days?|images?|pages?|messages?|requests?|quer|calls?|times|times?|files?|tools?|functions?|usd|"
+    r"credits?|neurons?|字节|字符|个字|文字|글자|символ|秒|分|小时|天|次|张|條|条消息|초|секунд|минут)(?![a-z])"
+)
+_NAMED = re.compile(
+    r"(?:\bcode|status|http|errno|error|line|column|row|index|position|version|port|\bid|"
+    r"message|step|page|attempt|retries|wait|错误码|代码|код)[ :=#(\[\"']*$"
+)
+_EXCESS = re.compile(r"(?:\bby|超出了?|over by|reduce .{0,40}\bby) (?:at least |about )?$")
+_TOO_MANY = re.compile(r" ?tokens? (?:over|too many|too long|more than)\b")
+
+# What only signs and single providers say. `limit`, `used`, `output` and `room` as in `Stated`.
+_LITERAL = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?P<used>\d+) \+ (?P<output>\d+) > (?P<limit>\d+)",
+        r"\((?P<output>\d+) > (?P<limit>\d+) - (?P<used>\d+)\)",
+        r"max_tokens: (?P<output>\d+) > context_window: .{0,80}available_tokens: (?P<room>\d+)",
+        # vLLM counts no further than its window: "at least" says nothing of the input.
+        r"requested (?P<output>\d+) output tokens and your prompt contains at least",
+        r"given: (?P<used>\d+) inputs? tokens and (?P<output>\d+) max_new",
+    )
+)
+_SUM_LIMIT = re.compile(r"must be <= (\d+)")
+
+
+def stated(text: str, *, cap: bool) -> Stated:
+    """The numbers in a uniform text; `cap`: whether it speaks of the answer's size alone."""
+    text = _joined(text)
+    for pattern in _LITERAL:
+        found = pattern.search(text)
+        if found is not None:
+            literal = {name: int(number) for name, number in found.groupdict().items()}
+            limit = _SUM_LIMIT.search(text)
+            if limit is not None:
+                literal.setdefault("limit", int(limit[1]))
+            return Stated(**literal)
+    numbers = list(_numbers(text))
+    return _cap(numbers) if cap else _window(numbers)
+
+
+def requested_over_limit(text: str) -> tuple[int, int] | None:
+    """The limit of a minute and the one request that is larger, where both are stated."""
+    text = _joined(text)
+    limit, asked = vocabulary.MINUTE_LIMIT.search(text), vocabulary.REQUESTED.search(text)
+    if limit is None or asked is None:
+        return None
+    pair = int(limit["number"]), int(asked["number"])
+    return pair if pair[1] > pair[0] else None
+
+
+def _joined(text: str) -> str:
+    """Without thousands separators, and without what is no number of anything."""
+    text = _NOT_NUMBERS.sub(" ", text)
+    text = _SPACED.sub(lambda found: found[0].replace(" ", ""), text)
+    return _THOUSANDS.sub(_without_separators, text)
+
+
+def _without_separators(found: re.Match[str]) -> str:
+    rest = found.string[found.end() :]
+    if "." in found[0] and not re.match(r"\s?(?:[^\W\d]+ )?(?:tok|ток|\))", rest):
+        return found[0]  # 37.044 seconds
+    return re.sub(r"[.,'_]", "", found[0])
+
+
+def _numbers(text: str) -> Iterator[_Number]:
+    """Numbers of tokens, with what the words around them say."""
+    previous = 0
+    for found in _NUMBER.finditer(text):
+        before, after = text[previous : found.start()][-_CLAUSE:], text[found.end() :][:_CLAUSE]
+        value = _value(found)
+        if value < LEAST:
+            continue
+        previous = found.end()
+        if _OTHER_UNIT.match(after) or _NAMED.search(before):
+            continue
+        if _EXCESS.search(before) or _TOO_MANY.match(after):
+            continue
+        if after.startswith(" (exclusive)"):
+            value -= 1
+        yield _Number(value, _label(before, after), vocabulary.TOKENS.match(after) is not None)
+
+
+def _value(found: re.Match[str]) -> int:
+    unit = (found["unit"] or "").strip()
+    return round(float(found["digits"] + (found["part"] or "")) * _TIMES.get(unit, 1))
+
+
+def _label(before: str, after: str) -> str:
+    """What stands directly behind the number says most, then what stands nearest before it."""
+    behind = vocabulary.CLAUSE_END.split(after, maxsplit=1)[0]
+    for name, pattern in vocabulary.BEHIND.items():
+        if pattern.match(behind):
+            return name
+    ends = {
+        name: max((found.end() for found in pattern.finditer(before)), default=0)
+        for name, pattern in vocabulary.BEFORE.items()
+    }
+    name = max(ends, key=lambda name: ends[name])
+    return name if ends[name] else ""
+
+
+def _window(numbers: list[_Number]) -> Stated:
+    """Of a text that speaks of the window."""
+    by_sum = _by_sum(numbers)
+    if by_sum is not None:
+        return by_sum
+    output = _last(numbers, "output")
+    rest = [number for number in numbers if number.label != "output"]
+    values = sorted({number.value for number in rest})
+    limit, used = _last(rest, "limit"), _last(rest, "input") or _last(rest, "used")
+    if len(values) == 1:
+        return _single(rest[0], output)
+    if limit is None or used is None or (len(values) == 2 and output is None and used < limit):
+        spoken = {n.value for n in rest if n.tokens or n.label} if len(values) > 2 else set(values)
+        if len(spoken) >= 2 and not (limit and used):
+            limit, used = min(spoken), max(spoken)
+    return Stated(limit=limit, used=used, output=output)
+
+
+def _single(number: _Number, output: int | None) -> Stated:
+    """One number that is not the answer's: without a word for tokens it must look like a window."""
+    if not number.tokens and not _round(number.value):
+        return Stated(used=number.value if number.label == "input" else None, output=output)
+    if number.label in ("input", "used"):
+        return Stated(used=number.value, output=output)
+    return Stated(limit=number.value, output=output)
+
+
+def _round(value: int) -> bool:
+    """Whether it is near a multiple of 256 or 500, as windows are and error codes are not."""
+    return any(abs(value - step * round(value / step)) <= 1 for step in (256, 500))
+
+
+def _by_sum(numbers: list[_Number]) -> Stated | None:
+    """Input and answer that add up to a stated total, beside the window."""
+    values = list(dict.fromkeys(number.value for number in numbers))
+    labels = {number.value: number.label for number in reversed(numbers)}
+    for first, second in combinations(values, 2):
+        others = [value for value in values if value not in (first, second, first + second)]
+        if first + second not in values or not others:
+            continue
+        output: int | None = min(first, second)
+        for value in (first, second):
+            if labels[value] == "output":
+                output = value
+        used = first + second - (output or 0)
+        if labels[first] == labels[second] == "input":  # messages and functions: no answer in it
+            used, output = first + second, None
+        limit = next((value for value in others if labels[value] == "limit"), others[0])
+        if labels[first + second] == "limit":  # window = input + what is left
+            continue
+        return Stated(limit=limit, used=used, output=output)
+    return None
+
+
+def _cap(numbers: list[_Number]) -> Stated:
+    """Of a text that speaks of the answer's size."""
+    given, limit = _last(numbers, "input"), _last(numbers, "limit")
+    output = _last(numbers, "output")
+    if given is not None and limit is not None and given < limit and output not in (None, given):
+        return Stated(limit=limit, used=given, output=output)
+    values = sorted({number.value for number in numbers})
+    if len(values) == 1:
+        only = numbers[0]
+        asked = only.label in ("output", "used") and limit is None
+        return Stated(output=only.value) if asked else Stated(room=only.value)
+    if len(values) > 1:
+        return Stated(room=values[0], output=values[-1])
+    return Stated()
+
+
+def _last(numbers: list[_Number], label: str) -> int | None:
+    return next((number.value for number in reversed(numbers) if number.label == label), None)
