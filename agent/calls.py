@@ -187,7 +187,9 @@ class ModelCalls:
                 return self._once(K.MEDIA) and self._working.without_images()
             case K.UNKNOWN:
                 big = self._estimate() > BIG_PROMPT * self.model.context_tokens
-                return big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
+                return (
+                    big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
+                )
             case _:
                 return False
 

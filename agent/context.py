@@ -148,7 +148,9 @@ def make_brief(trimmed: Trimmed, count: int) -> Trimmed:
     working = trimmed.working
     old = working.turns[working.brief : count]
     kept = tuple(brief(turn) for turn in old)
-    dropped = tuple(m for turn, short in zip(old, kept, strict=True) for m in turn[len(short) - 1 : -1])
+    dropped = tuple(
+        m for turn, short in zip(old, kept, strict=True) for m in turn[len(short) - 1 : -1]
+    )
     smaller = replace(
         working,
         turns=(*working.turns[: working.brief], *kept, *working.turns[count:]),
@@ -172,7 +174,8 @@ def shorten_results(working: Working, most: int, *, newest: bool) -> Working:
     """Tool results of old turns, and of the newest where asked, cut to `most` characters each."""
     cut = len(working.turns) if newest else len(working.turns) - 1
     shorter = tuple(
-        tuple(shorten(message, most, READ_AGAIN) for message in turn) for turn in working.turns[:cut]
+        tuple(shorten(message, most, READ_AGAIN) for message in turn)
+        for turn in working.turns[:cut]
     )
     if shorter == working.turns[:cut]:
         return working
@@ -197,9 +200,9 @@ def shorten(message: Message, most: int, how: str) -> Message:
     """The message with tool results of at most about `most` characters; itself if they are."""
     return map_blocks(
         message,
-        lambda block: _shorten_result(block, most, how)
-        if isinstance(block, ToolResultBlock)
-        else block,
+        lambda block: (
+            _shorten_result(block, most, how) if isinstance(block, ToolResultBlock) else block
+        ),
     )
 
 

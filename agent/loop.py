@@ -18,7 +18,6 @@ and its cleanup would leak into its consumer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -262,9 +261,7 @@ class AgentRun:
                 blocks.append(block)
         return Message("assistant", tuple(blocks)), checked
 
-    def _judged(
-        self, made: ToolUseBlock, verdict: tool_args.CheckedCall
-    ) -> tool_args.CheckedCall:
+    def _judged(self, made: ToolUseBlock, verdict: tool_args.CheckedCall) -> tool_args.CheckedCall:
         """A call that goes in circles is refused; one that cannot run is judged as it was made."""
         refusal = self._breaker.judge(verdict.call if verdict.problem is None else made)
         if refusal is None:
@@ -320,7 +317,9 @@ class AgentRun:
     def effects(self) -> Effects:
         """What the tools of this run have changed, as far as that is known."""
         risky = [call for call in self._started.values() if self._has_side_effects(call)]
-        done = [c.name for c in risky if c.id in self._finished and not self._finished[c.id].is_error]
+        done = [
+            c.name for c in risky if c.id in self._finished and not self._finished[c.id].is_error
+        ]
         unknown = [c.name for c in risky if c.id not in self._finished]
         return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
 

@@ -59,9 +59,7 @@ class Rung(StrEnum):
 LADDER: Final = tuple(Rung)
 
 
-def target_tokens(
-    refusal: Refusal, estimated: int, fixed: int, reserved: int, budget: int
-) -> int:
+def target_tokens(refusal: Refusal, estimated: int, fixed: int, reserved: int, budget: int) -> int:
     """What the messages may take by our estimate, after a refusal of `estimated` tokens in all.
 
     `fixed`: system prompt and tools, `reserved`: the reply. Where the provider stated its limit, and
@@ -142,7 +140,9 @@ def executed(turn: Turn) -> str:
     hidden = len(lines) - _MOST_CALLS
     more = f" ({hidden} earlier ones are not listed)" if hidden > 0 else ""
     listed = "\n".join(lines[-_MOST_CALLS:])
-    return f"These calls were already executed for the current question; do not repeat them{more}:\n{listed}"
+    return (
+        f"These calls were executed for this question already, do not repeat them{more}:\n{listed}"
+    )
 
 
 def _line(call: ToolUseBlock, result: ToolResultBlock | None) -> str:
@@ -154,7 +154,7 @@ def _line(call: ToolUseBlock, result: ToolResultBlock | None) -> str:
 
 
 def _tail(messages: Turn) -> Turn:
-    """The newest messages, beginning with the assistant's, so that no result stands without its call."""
+    """The newest messages, from an assistant's on: no result stands without its call."""
     tail = messages[-NEWEST_MESSAGES:]
     while tail and tail[0].role != "assistant":
         tail = tail[1:]

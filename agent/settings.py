@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from agent.provider import Deadlines, ModelTraits, Usage
 from agent.windows import window_of
 
-
 MAX_OUTPUT_TOKENS = 4_096  # of an answer, where the configuration does not say
 
 

@@ -23,9 +23,7 @@ NO_IMAGE = "[An image was here that the model could not take.]"
 class Keeper(Protocol):
     """Where what leaves a context goes. Each method takes a bounded time."""
 
-    async def flush(
-        self, dropped: Sequence[Message], note: str | None, *, summarise: bool
-    ) -> str:
+    async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
         """Keep the messages in memory; the note that stands for them from now on, and for what
         `note`, the one before, stood for. `summarise`: by a model call, if that works in time."""
         ...

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
 
+from agent.estimate import Estimator, Family
 from agent.messages import assistant_text
+from agent.model import ChatModel
 from agent.provider import (
     Completed,
     ModelRequest,
@@ -31,9 +33,8 @@ from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.app import turn_services
 from bridge.log import Redactor
-from bridge.models import ChatModel
 from bridge.settings import Config
-from channels.base import Address, OutboundReply, StopControl
+from channels.base import Address, Delivered, OutboundReply, StopControl
 from channels.testing import FakeChannel
 from memory.database import Database
 
@@ -68,9 +69,13 @@ class _Reply:
     def show(self, more: str) -> None:
         """Nothing to see."""
 
-    async def finish(self, reply: OutboundReply) -> None:
+    async def finish(self, reply: OutboundReply) -> Delivered:
         """The chat may go on."""
         self.done.set()
+        return Delivered(1, 1)
+
+    def halt(self) -> None:
+        """Nothing is left to be sent."""
 
     async def discard(self) -> None:
         """Nothing to remove."""
@@ -98,11 +103,12 @@ async def turns_per_second(turns: int, chats: int, data: Path) -> float:
         await access.load()
         channel = FastChannel()
         settings = BridgeSettings("shared", UTC, "en", queue_length=10)
+        sizes = Estimator(Family.UNKNOWN)
         model = ChatModel(
-            "fast", "fast-1", FastProvider(), 1000, ModelTraits(), "Be brief.", lambda usage: 1
+            "fast", "fast-1", FastProvider(), 1000, ModelTraits(), 100_000, sizes, lambda usage: 1
         )
         async with asyncio.TaskGroup() as group:
-            bridge = AgentBridge(settings, services, access, model, {"fake": channel}, group)
+            bridge = AgentBridge(settings, services, access, (model,), {"fake": channel}, group)
             await _chat(bridge, channel, chats, 1)
             before = time.monotonic()
             await _chat(bridge, channel, chats, turns // chats)

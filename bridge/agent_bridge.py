@@ -246,7 +246,7 @@ class AgentBridge:
         """Carry out a stored command or press, answer it, close its row."""
         place, say = self._place(message), self._notices.say(message)
         if message.press is not None and message.press.action == ASK_NOW:
-            sentence = await self._ask_after_all(message, place, message.press.value)
+            sentence: str | None = await self._ask_after_all(message, place, message.press.value)
         else:
             sentence = await self._commands.carry_out(message, place, say)
         await self._notices.answer(message, sentence, spent=message.press is not None)
@@ -285,9 +285,7 @@ class AgentBridge:
     ) -> None:
         place, say = self._place(message), self._notices.say(message)
         answer = await self._stopping.finish(message, place, stopped, say)
-        await self._notices.answer(
-            message, answer.sentence, answer.buttons, spent=answer.spent
-        )
+        await self._notices.answer(message, answer.sentence, answer.buttons, spent=answer.spent)
         self._turns.unmark(stopped.waiting)
         if inbox_id is not None:
             await self._services.inbox.close([inbox_id], "done")

@@ -16,19 +16,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from agent.breaker import RunLimits
+from agent.estimate import Estimator, family_of
+from agent.model import ChatModel
 from agent.provider import Provider
 from agent.providers import build_provider
+from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.config import Config
 from bridge.errors import ErrorReporter
-from bridge.gate import MonthlyGate
+from bridge.gate import MICRO, MonthlyGate
 from bridge.log import Redactor, setup
-from bridge.models import ChatModel
 from bridge.owners import offer_ownership
+from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
+from bridge.settings import Limits
 from bridge.texts import Texts
-from bridge.turn import TurnServices
+from bridge.turn import TurnServices, TurnSettings
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
@@ -40,6 +45,8 @@ from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 from memory.inbox import Inbox
 from memory.people import People
+from memory.token_ratios import TokenRatios
+from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
 log = logging.getLogger(__name__)
@@ -65,31 +72,39 @@ async def run_app(config: Config, *, data: Path, console: bool) -> int:
 
 
 async def serve(
-    config: Config, data: Path, redactor: Redactor, stopping: Stopping, *, console: bool
+    config: Config,
+    data: Path,
+    redactor: Redactor,
+    stopping: Stopping,
+    *,
+    console: bool,
+    more_tools: tuple[Tool, ...] = (),
 ) -> int:
     """Everything between the first and the last line of a run; ends when `stopping` asks for it.
 
-    Returns the exit code. Raises `StoreError` when the database cannot be opened.
+    `more_tools`: tools beside Galata's own. Returns the exit code. Raises `StoreError` when the
+    database cannot be opened.
     """
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
         database = await Database.open(data / DATABASE)
         stack.push_async_callback(database.close)
-        model = await stack.enter_async_context(chat_model(config, redactor))
-        services = turn_services(config, database, data, redactor)
+        models = await stack.enter_async_context(chat_models(config, redactor))
+        services = turn_services(config, database, data, redactor, more_tools)
+        await services.ratios.load()
         access = Access(access_rules(config), services.people)
         await access.load()
         channels = build_channels(config, services.texts)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
         async with asyncio.TaskGroup() as group:
-            bridge = AgentBridge(_settings(config), services, access, model, channels, group)
+            bridge = AgentBridge(_settings(config), services, access, models, channels, group)
             if console:
                 terminal = ConsoleChannel(bridge.idle)
                 channels["console"] = stopping.terminal = terminal
             await bridge.resume()
             helpers = [
-                group.create_task(_warm(model.provider), name="warm"),
+                group.create_task(_warm(models[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
@@ -108,6 +123,7 @@ def _settings(config: Config) -> BridgeSettings:
         timezone=config.zone,
         language=None if config.language == "auto" else config.language,
         queue_length=config.limits.queue_length,
+        who_can_stop=config.who_can_stop,
     )
 
 
@@ -138,30 +154,51 @@ async def _listen_until_over(
 
 
 @asynccontextmanager
-async def chat_model(config: Config, redactor: Redactor) -> AsyncGenerator[ChatModel]:
-    """The configured model; without any provider the embedded one, started here."""
+async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[tuple[ChatModel, ...]]:
+    """The configured model and its fallbacks; without any provider the embedded one, started here."""
     async with AsyncExitStack() as stack:
         if config.local_model:
             from bridge.local_model import local_chat_model
 
-            yield await stack.enter_async_context(local_chat_model(config.instructions, redactor))
+            yield (await stack.enter_async_context(local_chat_model(redactor)),)
             return
-        entry = config.models[config.model]
-        provider = build_provider(entry.provider, config.providers[entry.provider])
-        stack.push_async_callback(provider.aclose)
-        yield ChatModel(
-            name=config.model,
-            id=entry.id,
-            provider=provider,
-            max_output_tokens=entry.max_output_tokens,
-            traits=entry.traits,
-            instructions=config.instructions,
-            price=entry.price.cost_microusd if entry.price else None,
+        names = tuple(dict.fromkeys((config.model, *config.fallback_models)))
+        providers: dict[str, Provider] = {}
+        for name in {config.models[model].provider: None for model in names}:
+            providers[name] = build_provider(name, config.providers[name])
+            stack.push_async_callback(providers[name].aclose)
+        yield tuple(_chat_model(config, name, providers) for name in names)
+
+
+def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) -> ChatModel:
+    entry = config.models[name]
+    kind = config.providers[entry.provider].kind
+    budget = config.context.budget_tokens
+    if budget is not None and budget > entry.window:
+        log.warning(
+            "context.budget_tokens (%d) is larger than the window of %s (%d), which counts",
+            budget,
+            name,
+            entry.window,
         )
+    return ChatModel(
+        name=name,
+        id=entry.id,
+        provider=providers[entry.provider],
+        max_output_tokens=entry.max_output_tokens,
+        traits=entry.traits,
+        context_tokens=entry.window,
+        sizes=Estimator(family_of(entry.id, kind)),
+        price=entry.price.cost_microusd if entry.price else None,
+    )
 
 
 def turn_services(
-    config: Config, database: Database, data: Path, redactor: Redactor
+    config: Config,
+    database: Database,
+    data: Path,
+    redactor: Redactor,
+    more_tools: tuple[Tool, ...] = (),
 ) -> TurnServices:
     """The stores and helpers that every turn uses."""
     usage = UsageStore(database)
@@ -171,15 +208,30 @@ def turn_services(
         usage=usage,
         people=People(database),
         daily=DailyFiles(data / "memory"),
+        transcripts=Transcripts(database, data / "transcripts"),
+        ratios=Ratios(TokenRatios(database)),
         errors=ErrorReporter(ErrorLog(database), redactor),
         texts=Texts.load(),
-        gate=MonthlyGate(
-            usage,
-            max_steps=config.limits.steps_per_run,
-            limit_usd=config.limits.cost_per_month_usd,
-            zone=config.zone,
+        gate=MonthlyGate(usage, limit_usd=config.limits.cost_per_month_usd, zone=config.zone),
+        settings=TurnSettings(
+            instructions=config.instructions,
+            limits=run_limits(config.limits),
+            max_turns=config.context.max_turns,
+            budget_tokens=config.context.budget_tokens,
         ),
-        max_turns=config.context.max_turns,
+        more_tools=more_tools,
+    )
+
+
+def run_limits(limits: Limits) -> RunLimits:
+    """The caps of one run."""
+    cost = limits.cost_per_run_usd
+    return RunLimits(
+        steps=limits.steps_per_run,
+        tool_calls=limits.tool_calls_per_run,
+        seconds=limits.seconds_per_run,
+        tokens=limits.tokens_per_run,
+        cost_microusd=None if cost is None else round(cost * MICRO),
     )
 
 

@@ -6,29 +6,33 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from agent.model import ChatModel
 from bridge.access import Access
+from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
-from bridge.models import ChatModel
-from bridge.texts import Texts
+from bridge.texts import Say
 from bridge.turn import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
 
-MENU = ("ask", "cancel", "new", "status", "whoami", "help")
+COMMANDS = frozenset(
+    [
+        "start",
+        "help",
+        "ask",
+        "new",
+        "retry",
+        "undo",
+        "compact",
+        "context",
+        "status",
+        "whoami",
+    ]  # and those that stop
+)
+MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """The catalogue in one language."""
-
-    texts: Texts
-    language: str
-
-    def __call__(self, key: str, /, **values: object) -> str:
-        return self.texts.say(self.language, key, **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,14 @@ class Commands:
         timezone: tzinfo,
         services: TurnServices,
         access: Access,
-        model: ChatModel,
+        models: tuple[ChatModel, ...],
         lanes: Lanes,
     ) -> None:
         self._timezone = timezone
         self._services = services
         self._access = access
-        self._model = model
+        self._model = models[0]
+        self._context = ContextCommands(services, self._model, timezone)
         self._lanes = lanes
         self._handlers: dict[str, Callable[[_Call], Awaitable[str]]] = {
             "start": self._start,
@@ -61,6 +66,9 @@ class Commands:
             "new": self._new,
             "status": self._status,
             "whoami": self._whoami,
+            "compact": self._compact,
+            "context": self._show_context,
+            "undo": self._undo,
         }
 
     async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
@@ -114,6 +122,20 @@ class Commands:
         session = await self._services.conversations.open(call.place)
         await self._services.conversations.begin_new(session)
         return call.say("new")
+
+    async def _compact(self, call: _Call) -> str:
+        if self._lanes.busy(call.place.key):
+            return call.say("not_while_running")
+        focus = call.message.command.args if call.message.command else ""
+        return await self._context.compact(call.message, call.place, focus, call.say)
+
+    async def _show_context(self, call: _Call) -> str:
+        return await self._context.show(call.message, call.place, call.say)
+
+    async def _undo(self, call: _Call) -> str:
+        if self._lanes.busy(call.place.key):
+            return call.say("not_while_running")
+        return await self._context.undo(call.place, call.say)
 
     async def _status(self, call: _Call) -> str:
         services, say = self._services, call.say

@@ -78,9 +78,7 @@ class Compaction:
         self._wait_s = wait_s
         self._summaries = 0
 
-    async def flush(
-        self, dropped: Sequence[Message], note: str | None, *, summarise: bool
-    ) -> str:
+    async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
         """See `Keeper.flush`. Raises `OSError` when the day's file cannot be written."""
         earlier = text_of_note(note)
         text = await self._summary(dropped, earlier) if summarise else None
@@ -105,9 +103,7 @@ class Compaction:
             return None
         return made.text
 
-    async def _book(
-        self, made: Summary, dropped: Sequence[Message], earlier: str | None
-    ) -> None:
+    async def _book(self, made: Summary, dropped: Sequence[Message], earlier: str | None) -> None:
         sizes, subject = self._model.sizes, self._subject
         asked = sizes.request(request(self._model, dropped, earlier, self._focus))
         usage = made.usage or Usage(asked, sizes.text(made.text), estimated=True)
@@ -153,5 +149,3 @@ class Compaction:
                 working.note,
             ),
         )
-
-

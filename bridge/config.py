@@ -104,12 +104,14 @@ def _env_values(path: Path) -> Mapping[str, str]:
 
 def _switched_on(values: Mapping[str, Value]) -> Callable[[KeyPath], bool]:
     """Whether the key at a path has an effect: all do, but for providers that no answer needs."""
-    models, model = values.get("models"), values.get("model")
-    entry = models.get(model) if isinstance(models, dict) and isinstance(model, str) else None
-    provider = entry.get("provider") if isinstance(entry, dict) else None
+    models, fallbacks = values.get("models"), values.get("fallback_models")
+    named = [values.get("model"), *(fallbacks if isinstance(fallbacks, list) else [])]
+    known = models if isinstance(models, dict) else {}
+    entries = [known.get(name) for name in named if isinstance(name, str)]
+    needed = [entry.get("provider") for entry in entries if isinstance(entry, dict)]
 
     def on(path: KeyPath) -> bool:
-        return path[0] != "providers" or len(path) < 2 or provider in (None, path[1])
+        return path[0] != "providers" or len(path) < 2 or not needed or path[1] in needed
 
     return on
 

@@ -34,7 +34,9 @@ def cross_faults(document: Document) -> list[Fault]:
         for index, name in enumerate(fallbacks if isinstance(fallbacks, list) else [])
         if isinstance(name, str) and models and name not in models
     ]
-    faults += _budget_faults(document, _section(models.get(model)) if isinstance(model, str) else {})
+    faults += _budget_faults(
+        document, _section(models.get(model)) if isinstance(model, str) else {}
+    )
     for name, entry in models.items():
         provider = _section(entry).get("provider")
         if isinstance(provider, str) and providers and provider not in providers:

@@ -9,7 +9,7 @@ import logging
 import secrets
 import traceback
 
-from agent.errors import ProviderError, RefusalKind
+from agent.errors import ProviderDown, ProviderError, RefusalKind
 from bridge.log import Redactor
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
@@ -22,7 +22,8 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _OF_REFUSAL = {
     RefusalKind.OVERFLOW: "error_overflow",
     RefusalKind.OUTPUT_CAP: "error_overflow",
-    RefusalKind.REQUEST_TOO_LARGE: "error_overflow",
+    RefusalKind.REQUEST_TOO_LARGE: "error_too_large",
+    RefusalKind.FORMAT: "error_format",
     RefusalKind.RATE_LIMIT: "error_rate_limit",
     RefusalKind.QUOTA: "error_quota",
     RefusalKind.AUTH: "error_auth",
@@ -36,6 +37,8 @@ def sentence_key(error: BaseException) -> str:
     """The key of the text that tells a person about `error`."""
     if isinstance(error, ProviderError):
         return _OF_REFUSAL.get(error.refusal.kind, "error")
+    if isinstance(error, ProviderDown):
+        return _OF_REFUSAL.get(error.kind, "error")
     if isinstance(error, StoreError):
         return "error_store"
     return "error"

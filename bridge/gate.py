@@ -1,4 +1,4 @@
-"""What is asked before each model call: a cap on steps, and the month's spending limit."""
+"""What is asked before each model call: the month's spending limit."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ MICRO = 1_000_000
 
 
 class MonthlyGate:
-    """`max_steps` model calls a run; `limit_usd` a calendar month in `zone` for the whole
-    installation, compared with what the usage rows say."""
+    """`limit_usd` a calendar month in `zone` for the whole installation, compared with what the usage
+    rows say."""
 
-    def __init__(
-        self, usage: UsageStore, *, max_steps: int, limit_usd: float, zone: tzinfo
-    ) -> None:
+    def __init__(self, usage: UsageStore, *, limit_usd: float, zone: tzinfo) -> None:
         self._usage = usage
-        self._max_steps = max_steps
         self._limit = round(limit_usd * MICRO)
         self._zone = zone
 
     async def check(self, step: int) -> None:
-        """Raises `LimitReached` (`steps`, `month`)."""
-        if step > self._max_steps:
-            raise LimitReached("steps", limit=str(self._max_steps))
+        """Raises `LimitReached` (`month`), whatever the step."""
         spent = await self.spent_microusd()
         if spent >= self._limit:
             raise LimitReached("month", used=usd(spent), limit=usd(self._limit))

@@ -16,11 +16,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from agent.estimate import Estimator, family_of
+from agent.model import ChatModel
 from agent.provider import ModelTraits
 from agent.providers import build_provider
 from agent.settings import ProviderSettings
 from bridge.log import Redactor
-from bridge.models import ChatModel
 
 MODEL = "SmolLM2-135M-Instruct"
 FILE = f"{MODEL}.Q4_1.gguf"
@@ -87,7 +88,7 @@ class LocalModel:
 
 
 @asynccontextmanager
-async def local_chat_model(instructions: str, redactor: Redactor) -> AsyncGenerator[ChatModel]:
+async def local_chat_model(redactor: Redactor) -> AsyncGenerator[ChatModel]:
     """The running model as a turn uses it. It costs nothing."""
     model = LocalModel()
     redactor.add([model.api_key])
@@ -103,7 +104,8 @@ async def local_chat_model(instructions: str, redactor: Redactor) -> AsyncGenera
             provider=provider,
             max_output_tokens=MAX_OUTPUT_TOKENS,
             traits=ModelTraits(images=False, tools=False, system_prompt=False),
-            instructions=instructions,
+            context_tokens=CONTEXT_TOKENS,
+            sizes=Estimator(family_of(MODEL, "openai")),
             price=lambda usage: 0,
         )
     finally:

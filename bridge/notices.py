@@ -15,9 +15,7 @@ log = logging.getLogger(__name__)
 class Notices:
     """Speaks to the sender of a message, in the chat's language or else in their own."""
 
-    def __init__(
-        self, channels: Mapping[str, Channel], texts: Texts, language: str | None
-    ) -> None:
+    def __init__(self, channels: Mapping[str, Channel], texts: Texts, language: str | None) -> None:
         self._channels = channels
         self._texts = texts
         self._language = language

@@ -177,9 +177,7 @@ class Stopping:
         channel = self._channels[message.address.channel]
         return await channel.is_admin(message.address, message.sender.id)
 
-    def _drop_waiting(
-        self, message: InboundMessage, place: SessionPlace
-    ) -> tuple[InboxKey, ...]:
+    def _drop_waiting(self, message: InboundMessage, place: SessionPlace) -> tuple[InboxKey, ...]:
         """Only a command or word reaches waiting messages: a button belongs to its own answer."""
         if message.press is not None:
             return ()

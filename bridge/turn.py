@@ -7,7 +7,6 @@ Everything it writes can be written again.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -232,15 +231,18 @@ class Turn:
         if outcome.ending == "interrupted":
             await self._leave_open()
             return  # the rows stay open: the next start takes them up
-        if isinstance(outcome.error, ProviderDown) and outcome.ending == "failed":
-            if self._outages.postpone(self._plan.session_key, outcome.error):
-                await self._leave_open()
-                await self._quietly(self._tell_outage(outcome.error))
-                return  # they stay open: this process takes them up when the provider is back
+        if isinstance(outcome.error, ProviderDown) and self._postpone(outcome.error):
+            await self._leave_open()
+            await self._quietly(self._tell_outage(outcome.error))
+            return  # they stay open: this process takes them up when the provider is back
         await self._quietly(self._keep(outcome))
         reply = await self._last_word(outcome)
         await self._quietly(self._deliver(outcome, reply))
         self.ended_as = _OUTCOMES[outcome.ending]
+
+    def _postpone(self, down: ProviderDown) -> bool:
+        """Whether the question waits for the provider; a stopped one does not."""
+        return not self._token.cancelled and self._outages.postpone(self._plan.session_key, down)
 
     async def _leave_open(self) -> None:
         await self._quietly(self._delivery.discard())
@@ -317,7 +319,8 @@ class Turn:
         part = await self._delivery.finish(text, stoppable=stoppable)
         self._run_is_over()
         if part is not None:
-            await self._delivery.notice(self._say("stopped_parts", sent=part.sent, of=part.of))
+            some = self._say("stopped_parts", sent=part.sent, of=part.of)
+            await self._delivery.notice(some if part.sent else self._say("stopped"))
         elif stoppable and self._token.cancelled:  # the stop came while the last part went out
             await self._delivery.notice(self._say("nothing_running_complete"))
 

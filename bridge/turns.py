@@ -186,9 +186,7 @@ class Turns:
         if any(map(self._is_stopped, waiting)):
             return None
         newest = waiting[-1].message
-        token = self._tokens.register(
-            plan.run_id, plan.session_key, plan.person, newest.sent_at
-        )
+        token = self._tokens.register(plan.run_id, plan.session_key, plan.person, newest.sent_at)
         requests = tuple(key_of(waits.message) for waits in waiting)
         self.forget(requests)
         self.unmark(requests)

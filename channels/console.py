@@ -101,8 +101,14 @@ class ConsoleChannel:
         """Nothing to mark; the terminal shows its lines in order anyway."""
         return True
 
-    async def answer_press(self, message: InboundMessage, text: str) -> None:
+    async def answer_press(
+        self, message: InboundMessage, text: str, *, spent: bool = False
+    ) -> None:
         """Ctrl-C needs no notice: the answer itself ends with it."""
+
+    async def is_admin(self, to: Address, person: str) -> bool:
+        """Whoever sits at the terminal."""
+        return True
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The terminal has no attachments."""

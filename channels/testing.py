@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from channels.base import (
     Address,
     Attachment,
+    Button,
     Capabilities,
     Command,
     Delivered,
@@ -43,6 +44,7 @@ class FakeReply:
     parts: list[str] = field(default_factory=list[str])
     final: str | None = None
     discarded: bool = False
+    buttons: tuple[Button, ...] = ()
     _halt: Halt = field(default_factory=Halt)
     _delivery: Parts = field(init=False)
 
@@ -68,6 +70,7 @@ class FakeReply:
         items: list[str | OutboundDocument] = [text[at : at + PART_CHARACTERS] for at in cuts]
         await self._delivery.send([*items, *reply.documents], self._deliver)
         delivered = self._delivery.outcome()
+        self.buttons = reply.buttons
         self.final = reply.markdown if delivered.complete else "".join(self.parts)
         self.channel.changed.set()
         return delivered
@@ -101,6 +104,8 @@ class FakeChannel:
     replies: list[FakeReply] = field(default_factory=list["FakeReply"])
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
+    spent: list[str] = field(default_factory=list[str])
+    admins: set[str] = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
@@ -130,10 +135,18 @@ class FakeChannel:
         self.changed.set()
         return self.capabilities.reactions
 
-    async def answer_press(self, message: InboundMessage, text: str) -> None:
+    async def answer_press(
+        self, message: InboundMessage, text: str, *, spent: bool = False
+    ) -> None:
         """Keep it."""
         self.notices.append(text)
+        if spent and message.press is not None:
+            self.spent.append(message.press.value)
         self.changed.set()
+
+    async def is_admin(self, to: Address, person: str) -> bool:
+        """Whether `admins` holds the person."""
+        return person in self.admins
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """What `files` holds under the attachment's ref."""
@@ -163,11 +176,15 @@ class FakeChannel:
             command=command,
         )
 
-    def press(self, reply: FakeReply, *, person: str = "ana") -> InboundMessage:
-        """A press of the reply's Stop button."""
-        assert reply.stop is not None, "this reply has no Stop button"  # noqa: S101
+    def press(self, reply: FakeReply, *, person: str = "ana", button: int = 0) -> InboundMessage:
+        """A press of the reply's Stop button, or of one of the buttons under its end."""
+        if reply.buttons:
+            action, value = reply.buttons[button].action, reply.buttons[button].value
+        else:
+            assert reply.stop is not None, "this reply has no button"  # noqa: S101
+            action, value = "stop", reply.stop.request_id
         message = self.message("", person=person, chat=reply.to.chat, private=reply.to.private)
-        press = Press(message.message_id, "stop", reply.stop.request_id, "")
+        press = Press(message.message_id, action, value, "")
         return replace(message, event=f"p:{message.message_id}", press=press)
 
     @property

@@ -82,9 +82,7 @@ _APPEND = (
     "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING"
 )
-_LEAVE_OUT = (
-    "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-)
+_LEAVE_OUT = "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 class Conversations:

@@ -27,7 +27,8 @@ _OPEN = (
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What is put in. `kind`: `turn` for the agent, `act` for a command or press, `refused` for
-    somebody without access (the key is kept, `body` must be None). `body`: the message as JSON. `sent_at`: the platform's time, ISO 8601 in UTC."""
+    somebody without access (the key is kept, `body` must be None). `body`: the message as JSON.
+    `sent_at`: the platform's time, ISO 8601 in UTC."""
 
     place: SessionPlace
     event: str
@@ -121,8 +122,7 @@ class Inbox:
     async def open_turns(self, session_key: str) -> list[InboxRow]:
         """The session's open messages: those that a run has taken, then by the platform's time."""
         rows = await self._database.read(
-            _OPEN + " AND i.kind = 'turn' AND s.key = ?"
-            " ORDER BY i.run_id IS NULL, i.sent_at, i.id",
+            _OPEN + " AND i.kind = 'turn' AND s.key = ? ORDER BY i.run_id IS NULL, i.sent_at, i.id",
             (session_key,),
         )
         return [InboxRow(*row) for row in rows]

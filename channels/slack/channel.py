@@ -141,7 +141,19 @@ class SlackChannel:
             return code in _DONE_ALREADY
         return True
 
-    async def answer_press(self, message: InboundMessage, text: str) -> None:
+    async def is_admin(self, to: Address, person: str) -> bool:
+        """Whether the person is an admin or owner of the workspace."""
+        try:
+            answer = await self._api.read("users.info", {"user": person})
+        except FAILURES as error:
+            log.warning("whether %s is an admin is not known: %s", person, code_of(error))
+            return False
+        user = answer.get("user", {})
+        return bool(user.get("is_admin") or user.get("is_owner"))
+
+    async def answer_press(
+        self, message: InboundMessage, text: str, *, spent: bool = False
+    ) -> None:
         """Show a notice to the person who pressed. The press itself is acknowledged already."""
         if not text.strip():
             return

@@ -20,7 +20,12 @@ CHANNEL: Final = "slack"
 STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
 """In a thread these reach the bridge without a mention, since Slack refuses commands there."""
 
-COMMANDS: Final = frozenset({"ask", "cancel", "help", "new", "start", "status", "stop", "whoami"})
+COMMANDS: Final = frozenset(
+    {
+        *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
+        *("undo", "whoami"),
+    }
+)
 """What the first word after `/galata` may name; any other text is a question."""
 
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")

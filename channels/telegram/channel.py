@@ -6,7 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from telegram import BotCommand, ReactionTypeEmoji
-from telegram.constants import BotCommandLimit, CallbackQueryLimit, ReactionEmoji
+from telegram.constants import (
+    BotCommandLimit,
+    CallbackQueryLimit,
+    ChatMemberStatus,
+    ReactionEmoji,
+)
 from telegram.error import InvalidToken, TelegramError
 
 from channels.base import (
@@ -18,9 +23,10 @@ from channels.base import (
     StopControl,
 )
 from channels.errands import Errands
-from channels.errors import ChannelUnavailable, ReplyRefused
+from channels.errors import ChannelError, ChannelUnavailable, ReplyRefused
 from channels.media import MAX_TEXT_BYTES, image_type
 from channels.telegram.api import Api, build_api
+from channels.telegram.deliver import Delivery
 from channels.telegram.errors import Meaning, listening_failed, meaning_of, name_of
 from channels.telegram.limiter import Dropped
 from channels.telegram.media import MAX_IMAGE_BYTES
@@ -114,10 +120,14 @@ class TelegramChannel:
             log.debug("no reaction on message %s: %s", message_id, type(error).__name__)
             return False
 
-    async def answer_press(self, message: InboundMessage, text: str) -> None:
+    async def answer_press(
+        self, message: InboundMessage, text: str, *, spent: bool = False
+    ) -> None:
         """Show a notice to the person who pressed, cut at 200 characters."""
         if message.press is None:
             return
+        if spent and message.press.message_id:
+            self._errands.start(self._take_buttons(message), "spent buttons")
         notice = text[: CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH]
         try:
             await self._api.bot.answer_callback_query(
@@ -125,6 +135,26 @@ class TelegramChannel:
             )
         except TelegramError as error:
             log.warning("press %s was not answered: %s", message.press.id, name_of(error))
+
+    async def _take_buttons(self, message: InboundMessage) -> None:
+        press = message.press
+        if press is None:
+            return
+        try:
+            await Delivery(self._api.bot, message.address).remove_buttons(int(press.message_id))
+        except ChannelError as error:
+            log.info("the buttons of message %s stay: %s", press.message_id, type(error).__name__)
+
+    async def is_admin(self, to: Address, person: str) -> bool:
+        """Whether Telegram lists the person as an administrator of the chat."""
+        try:
+            member = await self._api.bot.get_chat_member(
+                int(to.chat), int(person), rate_limit_args="control"
+            )
+        except TelegramError as error:
+            log.warning("who administers chat %s is not known: %s", to.chat, name_of(error))
+            return False
+        return member.status in (ChatMemberStatus.ADMINISTRATOR, ChatMemberStatus.OWNER)
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """Download a file: images up to 20 MB, checked to be images, texts up to 1 MB."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from datetime import UTC
+from dataclasses import replace
 
 import pytest
 
-from agent.cancel import CancelToken
-from agent.context import TurnWindow
 from agent.errors import LimitReached, ProviderError, RefusalKind
-from agent.events import RunEvent
 from agent.history import repair, violations
-from agent.loop import STOPPED_MARK, AgentPorts, AgentRun, AgentTask, ModelCall
+from agent.loop import CLOSING, EMPTY_MARK, NUDGE, STOPPED_MARK
 from agent.messages import (
-    JsonObject,
     Message,
     TextBlock,
     ThinkingBlock,
@@ -23,99 +18,9 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from agent.provider import ModelTraits, Usage
-from agent.testing import ScriptedProvider, Step, calls, refusal
-from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
-
-
-class Journal:
-    def __init__(self) -> None:
-        self.rows: dict[int, Message] = {}
-
-    async def append(self, ordinal: int, message: Message) -> None:
-        await asyncio.sleep(0)
-        self.rows.setdefault(ordinal, message)
-
-
-class Steps:
-    def __init__(self, most: int = 10) -> None:
-        self.most = most
-
-    async def check(self, step: int) -> None:
-        await asyncio.sleep(0)
-        if step > self.most:
-            raise LimitReached("steps_per_run", limit=str(self.most))
-
-
-class Echo:
-    def __init__(self, name: str = "echo", *, parallel: bool = False) -> None:
-        self.spec = ToolSpec(
-            name,
-            "Says it again.",
-            {"type": "object", "properties": {"say": {"type": "string"}}, "required": ["say"]},
-            parallel=parallel,
-            side_effects=not parallel,
-        )
-        self.ran: list[JsonObject] = []
-        self.release: asyncio.Event | None = None
-        self.begun = asyncio.Event()
-        self.running = 0
-        self.most_at_once = 0
-
-    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        self.ran.append(arguments)
-        self.begun.set()
-        self.running += 1
-        self.most_at_once = max(self.most_at_once, self.running)
-        await asyncio.sleep(0)
-        if self.release is not None:
-            await self.release.wait()
-        self.running -= 1
-        return ToolOutput.of(str(arguments["say"]))
-
-
-class Fixture:
-    def __init__(self, steps: Sequence[Step], *, tools: Sequence[Echo] = (), max_turns: int = 20):
-        self.provider = ScriptedProvider(steps)
-        self.tools = list(tools) or [Echo()]
-        self.journal = Journal()
-        self.flushed: list[Message] = []
-        self.booked: list[ModelCall] = []
-        self.events: list[RunEvent] = []
-        self.token = CancelToken()
-        self.gate = Steps()
-        self.max_turns = max_turns
-
-    def run(
-        self, history: Sequence[Message] = (user_text("q"),), resumed: Sequence[Message] = ()
-    ) -> AgentRun:
-        async def flush(messages: Sequence[Message]) -> None:
-            await asyncio.sleep(0)
-            self.flushed += messages
-
-        async def book(call: ModelCall) -> None:
-            await asyncio.sleep(0)
-            self.booked.append(call)
-
-        task = AgentTask(
-            provider=self.provider,
-            model="m",
-            system="s",
-            toolbox=Toolbox(self.tools),
-            max_output_tokens=100,
-            traits=ModelTraits(),
-            history=tuple(history),
-            tool_context=ToolContext("r", "s", UTC, self.token),
-            resumed=tuple(resumed),
-        )
-        ports = AgentPorts(
-            TurnWindow(self.max_turns), self.journal, self.gate, flush, book, self.events.append
-        )
-        return AgentRun(task, ports)
-
-
-def result_texts(message: Message) -> list[str]:
-    return ["".join(getattr(p, "text", "") for p in r.content) for r in message.tool_results]
+from agent.provider import Usage
+from agent.testing import Step, calls, refusal
+from tests.agent.bed import LIMITS, SIZES, Echo, Fixture, result_texts
 
 
 async def test_tools_run_and_their_results_reach_the_model() -> None:
@@ -166,23 +71,82 @@ async def test_slips_of_syntax_are_mended_for_tools_without_side_effects() -> No
     assert tool.ran == [{"say": "hi"}]
 
 
-async def test_the_step_cap_ends_the_run_and_the_history_is_legal() -> None:
-    loop_for_ever = [calls((f"c{i}", "echo", {"say": "x"})) for i in range(20)]
-    fixture = Fixture(loop_for_ever)
-    fixture.gate.most = 3
+async def test_a_cap_gives_one_closing_answer_and_says_why() -> None:
+    for_ever = [calls((f"c{i}", "echo", {"say": str(i)})) for i in range(3)]
+    fixture = Fixture([*for_ever, "What I found so far."], limits=replace(LIMITS, steps=3))
     run = fixture.run()
-    with pytest.raises(LimitReached):
+    assert await run.execute() == "What I found so far."
+    assert [notice.limit for notice in run.notices] == ["steps"]
+    assert len(fixture.tools[0].ran) == 3
+    closing = fixture.provider.requests[-1]
+    assert not closing.may_call
+    assert CLOSING in closing.messages[-1].text
+    assert all(CLOSING not in m.text for m in fixture.journal.rows.values()), "never stored"
+
+
+async def test_an_answer_on_the_last_allowed_step_is_an_answer() -> None:
+    fixture = Fixture([calls(("a", "echo", {"say": "x"})), "done"], limits=replace(LIMITS, steps=2))
+    run = fixture.run()
+    assert await run.execute() == "done"
+    assert run.notices == []
+
+
+async def test_a_model_that_calls_tools_although_it_may_not_ends_the_run_legally() -> None:
+    for_ever = [calls((f"c{i}", "echo", {"say": str(i)})) for i in range(20)]
+    fixture = Fixture(for_ever, limits=replace(LIMITS, steps=3))
+    run = fixture.run()
+    with pytest.raises(LimitReached) as stopped:
         await run.execute()
+    assert stopped.value.values == {"limit": "3"}
     run.close("[limit]")
     assert len(fixture.tools[0].ran) == 3
     assert violations([user_text("q"), *run.last_run_new_messages, user_text("more")]) == []
 
 
+@pytest.mark.parametrize(
+    ("limits", "cap"),
+    [
+        (replace(LIMITS, tool_calls=2), "tool_calls"),
+        (replace(LIMITS, tokens=30), "tokens"),
+        (replace(LIMITS, seconds=0), "seconds"),
+    ],
+)
+async def test_every_cap_ends_the_run_and_is_named(limits: object, cap: str) -> None:
+    for_ever = [calls((f"c{i}", "echo", {"say": str(i)})) for i in range(2)]
+    steps: list[Step] = [*for_ever, "Enough."] if cap != "seconds" else ["Enough."]
+    run = Fixture(steps, limits=limits).run()  # type: ignore[arg-type]
+    assert await run.execute() == "Enough."
+    assert [notice.limit for notice in run.notices] == [cap]
+
+
+async def test_the_same_call_again_and_again_ends_with_advice() -> None:
+    fixture = Fixture([calls((f"c{i}", "echo", {"say": "x"})) for i in range(20)])
+    run = fixture.run()
+    with pytest.raises(LimitReached) as stopped:
+        await run.execute()
+    assert (stopped.value.limit, stopped.value.values) == ("repeating", {"tool": "echo"})
+    assert len(fixture.tools[0].ran) == 5
+    hints = [r for r in fixture.provider.requests if "the same call" in r.messages[-1].text]
+    assert hints, "the model is told before it is refused"
+    assert all("the same call" not in m.text for m in run.last_run_new_messages)
+
+
+async def test_an_empty_answer_is_asked_for_once_more_and_no_empty_row_is_stored() -> None:
+    fixture = Fixture(["", "Here it is."])
+    run = fixture.run()
+    assert await run.execute() == "Here it is."
+    assert NUDGE in fixture.provider.requests[1].messages[-1].text
+    assert run.last_run_new_messages == [assistant_text("Here it is.")]
+    silent = Fixture([" \n", ""]).run()
+    assert await silent.execute() == EMPTY_MARK
+    assert silent.gave_no_answer
+
+
 async def test_trim_overflow_and_reset_never_touch_what_the_run_hands_back() -> None:
     """All three in one run: what it hands back is what the store holds, and nothing else."""
-    history = [m for i in range(30) for m in (user_text(f"q{i}"), assistant_text(f"a{i}"))]
+    history = [m for i in range(30) for m in (user_text(f"q{i}"), assistant_text(f"a{i} " * 999))]
     history.append(user_text("now"))
-    long = "x" * 9_000
+    long = "x" * 30_000
     overflows: list[Step] = [refusal(RefusalKind.OVERFLOW)] * 4
     fixture = Fixture([calls(("a", "echo", {"say": long})), *overflows, "done"])
     run = fixture.run(history)
@@ -190,15 +154,16 @@ async def test_trim_overflow_and_reset_never_touch_what_the_run_hands_back() -> 
     assert run.context_was_reset
     assert list(fixture.journal.rows.values()) == run.last_run_new_messages
     assert result_texts(run.last_run_new_messages[1]) == [long]
-    assert fixture.flushed == [m for m in history[:-1] if m.text], (
+    assert fixture.keeper.flushed[: len(history) - 1] == history[:-1], (
         "each message that left was flushed once, in order"
     )
-    sizes = [len(request.messages) for request in fixture.provider.requests]
-    assert sizes[0] < len(history)
+    sizes = [len(str(request.messages)) for request in fixture.provider.requests]
+    assert sizes[1:] == sorted(sizes[1:], reverse=True)
     assert len(fixture.tools[0].ran) == 1
-    last = fixture.provider.requests[-1].messages
-    assert "now" in last[0].text
-    assert len(result_texts(last[-1])[0]) < 3_000
+    (last,) = fixture.provider.requests[-1].messages
+    assert last.text.startswith("[COMPACT_BOUNDARY]")
+    assert "- echo(" in last.text, "the executed call is named, so that it is not made again"
+    assert last.text.endswith("now")
 
 
 async def test_an_overflow_that_nothing_can_mend_is_raised() -> None:
@@ -277,7 +242,8 @@ async def test_a_cancelled_call_is_booked_with_what_came_in_not_with_the_first_t
         await task
     (call,) = run.calls
     assert call.outcome == "cancelled"
-    assert call.usage == Usage(input_tokens=50, output_tokens=50, estimated=True)
+    written = SIZES.text("x" * 200)
+    assert call.usage == Usage(input_tokens=50, output_tokens=written, estimated=True)
 
 
 async def test_a_tool_that_comes_back_after_the_end_adds_nothing() -> None:

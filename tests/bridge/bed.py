@@ -8,17 +8,22 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
-from agent.provider import ModelTraits
+from agent.breaker import RunLimits
+from agent.estimate import Estimator, Family
+from agent.model import ChatModel
+from agent.provider import ModelTraits, Provider
 from agent.testing import ScriptedProvider, Step
+from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
 from bridge.log import Redactor
-from bridge.models import ChatModel
+from bridge.ratios import Ratios
 from bridge.session import Scope
+from bridge.stopping import WhoCanStop
 from bridge.texts import Texts
-from bridge.turn import TurnServices
+from bridge.turn import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
 from memory.conversations import Conversations
@@ -27,7 +32,24 @@ from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.inbox import Inbox
 from memory.people import People
+from memory.token_ratios import TokenRatios
+from memory.transcripts import Transcripts
 from memory.usage import UsageStore
+
+LIMITS = RunLimits(steps=5, tool_calls=50, seconds=900, tokens=1_000_000)
+
+
+def chat_model(provider: Provider, name: str = "m", *, window: int = 100_000) -> ChatModel:
+    return ChatModel(
+        name,
+        f"{name}-1",
+        provider,
+        1000,
+        ModelTraits(),
+        window,
+        Estimator(Family.UNKNOWN),
+        lambda usage: 1_000_000,
+    )
 
 
 class Bed:
@@ -42,6 +64,9 @@ class Bed:
         scope: Scope,
         limit_usd: float,
         language: str | None,
+        more_tools: Sequence[Tool] = (),
+        fallbacks: Sequence[Provider] = (),
+        who_can_stop: WhoCanStop = "asker_and_admins",
     ) -> None:
         self.database = database
         self.provider = provider
@@ -55,18 +80,19 @@ class Bed:
             daily=DailyFiles(folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
-            gate=MonthlyGate(usage, max_steps=5, limit_usd=limit_usd, zone=UTC),
-            max_turns=max_turns,
+            gate=MonthlyGate(usage, limit_usd=limit_usd, zone=UTC),
+            transcripts=Transcripts(database, folder / "transcripts"),
+            ratios=Ratios(TokenRatios(database)),
+            settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
+            more_tools=tuple(more_tools),
         )
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
         self.access = Access({"fake": rules}, self.services.people)
         self.bridge = AgentBridge(
-            BridgeSettings(scope, UTC, language, queue_length=3),
+            BridgeSettings(scope, UTC, language, 3, who_can_stop),
             self.services,
             self.access,
-            ChatModel(
-                "m", "m-1", provider, 1000, ModelTraits(), "Be brief.", lambda usage: 1_000_000
-            ),
+            (chat_model(provider), *(chat_model(p, f"f{i}") for i, p in enumerate(fallbacks))),
             {"fake": self.channel},
             group,
         )
@@ -105,6 +131,9 @@ async def bed(
     scope: Scope = "shared",
     limit_usd: float = 100,
     language: str | None = None,
+    more_tools: Sequence[Tool] = (),
+    fallbacks: Sequence[Provider] = (),
+    who_can_stop: WhoCanStop = "asker_and_admins",
 ) -> AsyncIterator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
@@ -118,6 +147,9 @@ async def bed(
                 scope=scope,
                 limit_usd=limit_usd,
                 language=language,
+                more_tools=more_tools,
+                fallbacks=fallbacks,
+                who_can_stop=who_can_stop,
             )
             await made.access.load()
             yield made

@@ -27,7 +27,7 @@ async def test_a_question_is_answered_and_both_are_stored_once(tmp_path: Path) -
         assert await it.ask("hi") == "Hello Ana."
         rows = await it.database.read("SELECT role, ordinal FROM messages ORDER BY id")
         assert [tuple(row) for row in rows] == [("user", 0), ("assistant", 1)]
-        assert await it.services.inbox.open_sessions() == []
+        assert await it.services.inbox.open_sessions(("fake",)) == []
         usage = await it.database.read("SELECT outcome, cost_microusd FROM usage")
         assert [tuple(row) for row in usage] == [("completed", 1_000_000)]
 
@@ -197,7 +197,7 @@ async def test_a_store_that_fails_after_the_answer_answers_once_and_recovers(
         await it.bridge.idle()
         assert it.channel.finals == ["Once."]
         assert len(it.provider.requests) == 1
-        assert await inbox.open_sessions() == []
+        assert await inbox.open_sessions(("fake",)) == []
 
 
 async def test_a_question_that_cannot_be_stored_is_not_asked_and_the_person_is_told(
@@ -206,7 +206,7 @@ async def test_a_question_that_cannot_be_stored_is_not_asked_and_the_person_is_t
     async with bed(tmp_path, ["fine"]) as it:
         with monkeypatch.context() as patched:
 
-            async def failing(*arguments: object) -> None:
+            async def failing(*arguments: object, **more: object) -> None:
                 raise StoreUnavailable("the disk is full")
 
             patched.setattr(it.services.conversations, "begin", failing)
@@ -332,7 +332,7 @@ async def test_the_rest_of_a_long_group_text_needs_no_mention(tmp_path: Path) ->
 async def test_an_answer_is_delivered_again_when_the_platform_was_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridge.turn.DELIVERY_WAITS_S", (0, 0, 0))
+    monkeypatch.setattr("bridge.delivery.WAITS_S", (0, 0, 0))
     async with bed(tmp_path, ["Here."]) as it:
         it.channel.failures = [ChannelUnavailable("down"), ChannelUnavailable("still down")]
         assert await it.ask("hi") == "Here."
@@ -502,14 +502,15 @@ async def test_a_file_that_cannot_be_read_is_said_and_the_chat_goes_on(tmp_path:
     ("kind", "words"),
     [
         (RefusalKind.AUTH, "key or model"),
-        (RefusalKind.TRANSIENT, "try again"),
+        (RefusalKind.RATE_LIMIT, "slow down"),
         (RefusalKind.UNKNOWN, "went wrong"),
     ],
 )
 async def test_an_error_is_one_sentence_and_an_id(
     tmp_path: Path, kind: RefusalKind, words: str
 ) -> None:
-    async with bed(tmp_path, [refusal(kind), "fine"]) as it:
+    tries = 4 if kind is RefusalKind.RATE_LIMIT else 1
+    async with bed(tmp_path, [*[refusal(kind)] * tries, "fine"]) as it:
         sentence = await it.ask("hi")
         assert words in sentence
         assert "scripted" not in sentence
@@ -521,16 +522,16 @@ async def test_an_error_is_one_sentence_and_an_id(
 
 
 async def test_an_empty_answer_is_said(tmp_path: Path) -> None:
-    async with bed(tmp_path, ["", "fine"]) as it:
+    async with bed(tmp_path, ["", "", "fine"]) as it:
         assert "no answer" in await it.ask("hi")
         assert await it.ask("again") == "fine"
 
 
 async def test_the_step_cap_and_the_months_limit_are_said(tmp_path: Path) -> None:
     steps = [calls((f"c{i}", "current_time", {})) for i in range(9)]
-    async with bed(tmp_path, steps, limit_usd=5) as it:
+    async with bed(tmp_path, steps, limit_usd=6) as it:
         assert "after 5 steps" in await it.ask("hi")
-        assert "5.00 of 5.00 USD" in await it.ask("again")
+        assert "6.00 of 6.00 USD" in await it.ask("again")
 
 
 async def test_tools_answer_with_time_and_size(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from bridge.models import ChatModel
 
 from agent.errors import ProviderError, RefusalKind
 from agent.messages import Message, user_text
 from agent.provider import Completed, ModelRequest, TextDelta
 from bridge.local_model import CONTEXT_TOKENS, available, local_chat_model
 from bridge.log import Redactor
-from bridge.models import ChatModel
 
 pytestmark = pytest.mark.localmodel
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.localmodel
 @pytest.fixture
 async def model() -> AsyncIterator[ChatModel]:
     assert available(), "requirements/local.txt is installed by `make test`"
-    async with local_chat_model("Be brief.", Redactor()) as made:
+    async with local_chat_model(Redactor()) as made:
         yield made
 
 

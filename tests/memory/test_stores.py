@@ -13,7 +13,7 @@ import pytest
 from agent.messages import Message as M
 from agent.messages import ToolUseBlock, assistant_text, user_text
 from agent.provider import Usage
-from memory.conversations import Conversations, SessionPlace
+from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.daily import DailyFiles, digest, scope_folder
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
@@ -31,8 +31,10 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     await opened.close()
 
 
-def entry(event: str, body: str | None = "{}", kind: str = "turn") -> Entry:
-    return Entry(PLACE, event, "u1", kind, body)  # type: ignore[arg-type]
+def entry(
+    event: str, body: str | None = "{}", kind: str = "turn", sent_at: str = "2026-11-30T10:00"
+) -> Entry:
+    return Entry(PLACE, event, "u1", kind, body, sent_at)  # type: ignore[arg-type]
 
 
 async def test_the_file_is_for_its_owner_only(tmp_path: Path, database: Database) -> None:
@@ -51,7 +53,7 @@ async def test_what_a_stranger_wrote_is_not_kept(database: Database) -> None:
     inbox = Inbox(database)
     assert await inbox.put(entry("m:1", None, "refused")) is not None
     assert await inbox.put(entry("m:1", None, "refused")) is None
-    assert await inbox.open_sessions() == []
+    assert await inbox.open_sessions(("telegram",)) == []
     assert (await database.read("SELECT body FROM inbox"))[0][0] is None
 
 
@@ -96,9 +98,52 @@ async def test_a_trim_moves_the_start_and_says_so(database: Database) -> None:
     session = await conversations.open(PLACE)
     await conversations.append(session, "r1", [(0, user_text("a")), (1, user_text("b"))])
     stored = (await conversations.context(session)).messages
-    await conversations.leave(session, stored[1].id)
+    boundary = Boundary("trim", stored[1].id, None, "what was before")
+    await conversations.bound(session, boundary)
     context = await conversations.context(session)
-    assert ([s.message.text for s in context.messages], context.earlier) == (["b"], True)
+    assert [s.message.text for s in context.messages] == ["b"]
+    assert context.boundary == boundary
+
+
+async def test_a_run_that_was_taken_out_stays_stored(database: Database) -> None:
+    conversations = Conversations(database)
+    session = await conversations.open(PLACE)
+    for run in ("r1", "r2"):
+        await conversations.append(session, run, [(0, user_text(run))])
+    assert await conversations.last_run(session) == "r2"
+    for _ in range(2):
+        await conversations.leave_out(session, "r2")
+    assert await conversations.last_run(session) == "r1"
+    assert await conversations.question_of("r2") == user_text("r2")
+
+
+async def test_messages_are_answered_in_the_platforms_order_not_in_that_of_arrival(
+    database: Database,
+) -> None:
+    inbox = Inbox(database)
+    await inbox.put(entry("late", sent_at="2026-11-30T10:02"))
+    await inbox.put(entry("early", sent_at="2026-11-30T10:01"))
+    events = await database.read("SELECT id, event FROM inbox")
+    names = {row["id"]: row["event"] for row in events}
+    rows = await inbox.open_turns(PLACE.key)
+    assert [names[row.id] for row in rows] == ["early", "late"]
+
+
+async def test_a_stop_closes_what_it_has_stopped_together_with_its_own_row(
+    database: Database,
+) -> None:
+    inbox = Inbox(database)
+    await inbox.put(entry("m:1"))
+    await inbox.put(entry("m:2"))
+    key = (PLACE.channel, PLACE.account, PLACE.chat, "m:1")
+    stop = await inbox.put_stop(entry("m:3", kind="act"), [key])
+    assert stop is not None
+    assert len(await inbox.open_turns(PLACE.key)) == 1
+    assert await inbox.put_stop(entry("m:3", kind="act"), []) is None, "a redelivered stop"
+    assert await inbox.last_outcome(PLACE.key) == "cancelled"
+    assert len(await inbox.reopen(PLACE.key, "somebody else", "m:3")) == 0
+    assert len(await inbox.reopen(PLACE.key, "u1", "m:3")) == 1
+    assert len(await inbox.open_turns(PLACE.key)) == 2
 
 
 async def test_speakers_keep_their_number(database: Database) -> None:

@@ -26,7 +26,7 @@ from agent.messages import (
     user_text,
 )
 from agent.messages import Message as M
-from memory.conversations import Conversations, SessionPlace
+from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.daily import scope_folder
 from memory.database import Database
 from memory.rendering import WIDTH, Record, Renderer, wrap
@@ -158,7 +158,9 @@ async def test_lines_are_those_of_this_session_since_the_last_new(
     assert await transcripts.lines(session) == []
     await store(database, user_text("first"), assistant_text("answer"), run="r2")
     start = (await conversations.context(session)).messages[1].id
-    await conversations.leave(session, start)  # a trim hides nothing from a transcript
+    await conversations.bound(
+        session, Boundary("trim", start)
+    )  # a trim hides nothing from a transcript
     lines = await transcripts.lines(session)
     assert [line for line in lines if line.startswith("  ")] == ["  first", "  answer"]
     assert [line.split(",")[0] for line in lines if not line.startswith(" ")] == [

@@ -20,7 +20,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from memory.conversations import Conversations, SessionPlace
+from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from tests.bridge.cli.scripted import environ, piped
 
@@ -81,7 +81,7 @@ async def test_all_of_a_conversation_is_printed_with_its_boundaries(
     )
     await store(database, "3", user_text("and now"))
     newest = (await conversations.context(session)).messages[-1].id
-    await conversations.leave(session, newest)
+    await conversations.bound(session, Boundary("trim", newest))
     await conversations.begin_new(session)
     code, lines, errors = await history(tmp_path, PLACE.key)
     assert (code, errors) == (0, "")
