@@ -29,11 +29,11 @@ MOST_DETAIL = 500  # characters of a refusal that are logged
 # word that has digits and letters. A request's id stays: support asks for it.
 _SECRETS = re.compile(
     r"\b(?:sk|ak|pk|rk|org|proj|acct)[-_][\w*.-]{3,}"
-    r"|\b(?:key|user|team|account|project|workspace)[-_](?=[\w-]*\d)[\w-]{3,}"
-    r"|\S*\*{3,}\S*"
-    r"|https?://\S+|\b[\w.+-]+@[\w-]+\.\w+"
+    r"|\b(?:key|user|team|account|project|workspace)[-_](?=[\w-]{0,200}\d)[\w-]{3,}"
+    r"|[^\s*]{0,64}\*{3,}\S*"
+    r"|https?://\S+|\b(?<![\w.+-])[\w.+-]{1,80}@[\w-]+\.\w+"
     r"|\bbearer \S+"
-    r"|(?!req_)\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{24,}\b",
+    r"|(?!req_)\b(?<!-)(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])[\w-]{24,}\b",
     re.IGNORECASE,
 )
 # Modules whose exceptions mean that the connection or the stream broke.
@@ -228,13 +228,18 @@ def _is_rate(text: str) -> bool:
 
 
 def _is_overflow(text: str) -> bool:
-    """Said outright, or made of its parts: a window, or an input counted in tokens, and too much."""
+    """Said outright, or made of its parts: a window, or an input counted in tokens, and that it is
+    exceeded, by a word for it or by two numbers."""
     if words.FIELD_TOO_LONG.search(text):
         return False
     if words.OVERFLOW.search(text):
         return True
     counted = words.WINDOW.search(text) or (words.INPUT.search(text) and words.TOKEN.search(text))
-    return bool(counted and words.EXCEEDS.search(text))
+    if not counted or words.CHARACTERS.search(text):
+        return False
+    numbers = stated(text, cap=False)
+    compared = (numbers.used or 0) > (numbers.limit or numbers.used or 0)
+    return compared or words.EXCEEDS.search(text) is not None
 
 
 def _is_cap(text: str) -> bool:
@@ -248,7 +253,8 @@ def _is_cap(text: str) -> bool:
         return False
     numbers = stated(text, cap=False)
     counted_so_far = numbers.used is None and numbers.output is not None and numbers.limit is None
-    return numbers.output is not None and (numbers.fits or counted_so_far)
+    both = numbers.output is not None or words.OUTPUT.search(text) is not None
+    return counted_so_far or (numbers.fits and both)
 
 
 _WORDS: tuple[tuple[Callable[[str], object], RefusalKind], ...] = (
