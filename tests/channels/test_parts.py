@@ -45,6 +45,10 @@ async def test_no_wait_begins_after_a_halt() -> None:
         halt.check()
 
 
+def test_a_halt_without_a_loop_never_raises() -> None:
+    Halt().set()
+
+
 async def test_a_halt_that_comes_with_the_end_of_a_wait_is_seen_behind_it() -> None:
     halt = Halt()
     with pytest.raises(Halted):

@@ -124,6 +124,18 @@ async def test_a_pause_before_a_repetition_ends_at_once(
     assert chat.texts == ["a"]
 
 
+async def test_a_refused_part_is_not_sent_as_plain_text_any_more(
+    server: TelegramServer, chat: Chat, reply: TelegramReply
+) -> None:
+    refusal = "Bad Request: can't parse entities"
+    refused = server.fail_next("sendMessage", status=400, description=refusal, text="b")
+    finishing = asyncio.create_task(reply.finish(FIVE))
+    await server.wait_for(lambda: refused.used)
+    reply.halt()
+    assert await finishing == Delivered(1, 5)
+    assert len(server.calls_to("sendMessage")) == 2
+
+
 async def test_a_halt_before_the_end_leaves_the_preview_without_its_button(
     server: TelegramServer, chat: Chat, reply: TelegramReply
 ) -> None:
