@@ -112,21 +112,13 @@ def _status(status: int | None, said: Said) -> int | None:
     provider behind it answered."""
     if status is not None and status not in (200, 400) and status < 500:
         return status
-    inner = _inner_status(said)
-    return status if inner is None else inner
-
-
-def _inner_status(said: Said) -> int | None:
-    typed = [int(code) for _, code in said.keyed if re.fullmatch("[45][0-9][0-9]", code)]
-    if typed:
-        return min(typed)
-    for name, status in wordings.STATUS_OF_EXCEPTION.items():
-        if name in said.text:
-            return status
-    found = wordings.STATUS_IN_WORDS.search(said.text)
-    if found is not None:
-        return int(found[1])
-    return next((s for t, s in wordings.STATUS_OF_TYPE.items() if t in said.codes), None)
+    stated = [int(code) for _, code in said.keyed if re.fullmatch("[45][0-9][0-9]", code)]
+    stated += [int(code) for code in wordings.STATUS_IN_WORDS.findall(said.text)]
+    stated += [s for name, s in wordings.STATUS_OF_EXCEPTION.items() if name in said.text]
+    if status is None or status <= 400:
+        stated += [s for name, s in wordings.STATUS_OF_TYPE.items() if name in said.codes]
+    telling = sorted(s for s in stated if s not in (400, status))
+    return telling[0] if telling else (400 if 400 in stated else status)
 
 
 def _kind(status: int | None, said: Said, provider: str) -> RefusalKind:

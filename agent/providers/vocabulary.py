@@ -47,7 +47,7 @@ _WINDOW = (
     r"token-?(?:limit|grenze)",
 )
 _EXCEEDS = (
-    r"exceed|too (?:long|large|big|many|much)|(?:long|larg|great|bigg|high)er than|more .{0,20}than",
+    r"exceed|too (?:long|large|big|many|much)|(?:long|larg|bigg|high)er than|(?<!must be )greater than|more .{0,20}than",
     r"\bover (?:the|its|your)\b|overflow|surpass|beyond|above the|(?:less|fewer|smaller|lower) than",
     r"must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|only supports?|up to|too small",
     r"support\w* (?:only|at most|a max)|no (?:more|longer) than|at most|not enough|ran out|run out",
@@ -246,9 +246,9 @@ MEDIA = any_of(
     r"not a (?:multimodal|vision) model|mmproj|(?:不支持|无法处理|下载).{0,6}(?:图片|图像|视频|音频|多模态|视觉)",
 )
 
-_BAD = r"(?:incorrect|invalid|wrong|missing|expired|revoked|malformed|no|unknown|inactive|disabled)"
+_BAD = r"\b(?:incorrect|invalid|wrong|missing|expired|revoked|malformed|no|unknown|inactive|disabled)"
 AUTH = any_of(
-    rf"{_BAD}(?: \w+)? (?:x-)?(?:api|access|auth\w*|bearer|security|subscription|secret|session)?[ -_]?"
+    rf"{_BAD}(?: \w+)? (?:x-)?(?:api|access|auth\w*|bearer|security|subscription|secret|session)?[ _-]?"
     r"(?:key|credentials?|authentication|authorization|bearer|api token|access token)\b",
     r"(?:api|access|auth\w*|bearer|security|subscription|secret|session)[ _-]?(?:key|token)s?\b.{0,50}"
     r"(?:invalid|not valid|expired|incorrect|missing|required|revoked|disabled|wrong|not (?:found|exist|provided)|inactive)",
