@@ -166,7 +166,7 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
             await keep(person, "Bot token (hidden)", slack.bot_token)
             await keep(person, "App-level token (hidden)", slack.app_token)
             await person.expect("fine: ")
-            await person.expect("are written")
+            await person.expect("Written: .env, config.yaml.")
             await owner_code(person)
             await end_bot(person)
             assert "Key of" not in person.shown
@@ -185,7 +185,7 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
             await keep(person, "Model")
             await keep(person, "Time zone")
             await keep(person, "Spending limit")
-            await person.expect("are written")
+            await person.expect("Written: nothing")
             await owner_code(person)
             await end_bot(person)
     assert world.config.read_text() == both
@@ -264,6 +264,20 @@ async def test_leaving_at_any_question_leaves_the_files(world: SetupWorld, answe
         assert await person.leave(CTRL_C) == 130
         assert "Traceback" not in person.shown
     assert {path: path.read_bytes() for path in world.home.iterdir()} == before
+
+
+async def test_what_somebody_writes_during_the_questions_is_not_lost(world: SetupWorld) -> None:
+    secrets = world.secrets.read_bytes()
+    async with world.terminal() as person:
+        await keep_token_and_model(person, world)
+        await keep(person, "Time zone", "Europe/Paris")
+        await person.expect("Spending limit")
+        world.config.write_text("# by hand\n")
+        person.type("")
+        await person.expect("config.yaml has been changed meanwhile; nothing was written")
+        assert await person.ended() == 1
+    assert world.config.read_text() == "# by hand\n"
+    assert world.secrets.read_bytes() == secrets
 
 
 async def test_what_cannot_be_reached_is_told_and_asked_again(world: SetupWorld) -> None:
