@@ -163,8 +163,8 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
         world.env["SLACK_BASE_URL"] = slack.base_url
         async with world.terminal("--slack") as person:
             await person.expect("config.yaml is here: Slack is added")
-            await keep(person, "Bot token (hidden)", slack.bot_token)
-            await keep(person, "App-level token (hidden)", slack.app_token)
+            await keep(person, "Bot token of Slack (xoxb-...) (hidden)", slack.bot_token)
+            await keep(person, "App-level token of Slack (xapp-...) (hidden)", slack.app_token)
             await person.expect("fine: ")
             await person.expect("Written: .env, config.yaml.")
             await owner_code(person)
@@ -179,7 +179,7 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
         assert world.secrets.read_text().startswith(secrets)
         await world.assert_accepted()
         async with world.terminal("--slack") as person:
-            await keep(person, "Bot token (hidden; Enter keeps …)")
+            await keep(person, "Bot token of Slack (xoxb-...) (hidden; Enter keeps …)")
             await keep(person, "App-level token")
             await keep(person, "Key of")
             await keep(person, "Model")
@@ -191,13 +191,13 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
     assert world.config.read_text() == both
 
 
-async def test_telegram_is_added_to_slack(world: SetupWorld) -> None:
+async def test_telegram_is_added_to_slack_and_what_slack_lacks(world: SetupWorld) -> None:
     async with SlackServer() as slack:
         text = world.config.read_text()
         start, end = text.index("  telegram:"), text.index("limits:")
         address = text[start:end].partition("base_url: ")[2].split()[0]
         only_slack = (
-            f"{text[:start]}  slack: # work\n    bot_token: {slack.bot_token}\n"
+            f"{text[:start]}  slack: # work\n    bot_token: ${{SLACK_BOT_TOKEN}}\n"
             f"    app_token: {slack.app_token}\n    base_url: {slack.base_url}\n{text[end:]}"
         )
         world.config.write_text(only_slack)
@@ -206,8 +206,13 @@ async def test_telegram_is_added_to_slack(world: SetupWorld) -> None:
             await person.expect("Telegram is added")
             await keep(person, f"Enter: that of TELEGRAM_BOT_TOKEN, …{world.telegram.token[-4:]}")
             await person.expect("fine: @galata_test_bot")
+            await keep(
+                person, "Bot token of Slack (xoxb-...) (hidden)", slack.bot_token
+            )  # it lacks
+            await keep(person, "App-level token of Slack (xapp-...) (hidden; Enter keeps …)")
             await owner_code(person)
             await end_bot(person)
+            assert "Key of" not in person.shown
     line = f'  telegram: {{token: "${{TELEGRAM_BOT_TOKEN}}", base_url: "{address}"}}\n'
     assert world.config.read_text() == only_slack.replace("limits:", f"{line}limits:")
     await world.assert_accepted()
