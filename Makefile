@@ -1,6 +1,7 @@
 # make run    chat with the bot: installs what it needs, then starts (see README)
 # make setup  from a clone to the first answer in Telegram or Slack
 # make test   set up, then every check; make check: the same without set-up; make fix: format
+# make fuzz   20,000 generated conversations against the rules of every API (minutes; for the night)
 SHELL := /bin/bash
 PYTHON ?= python3
 DATA ?= data
@@ -8,7 +9,7 @@ CONFIG ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run setup test check fix lint types layers tests bench lock playground clean
+.PHONY: run setup test check fix lint types layers tests fuzz bench lock playground clean
 
 run: $(VENV)/run.ok
 	@$(BIN)/galata run --data "$(DATA)" $(if $(CONFIG),--config "$(CONFIG)")
@@ -40,6 +41,9 @@ layers:
 
 tests:
 	@$(BIN)/pytest -n 2
+
+fuzz: $(VENV)/dev.ok
+	@$(BIN)/pytest -n 2 --dist worksteal --timeout=1200 --hypothesis-profile=fuzz tests/fuzz
 
 fix: $(VENV)/dev.ok
 	@$(BIN)/ruff format --quiet .

@@ -193,8 +193,9 @@ def repair(messages: Sequence[Message]) -> Sequence[Message]:
     No words are lost and none change their speaker. What is dropped: blank text, orphan and second
     results, calls, results, images and thinking on the wrong side, half-made calls that nothing
     answers, thinking that stands alone. What is added: error results for calls without one, and
-    short placeholders for empty results, before an assistant that speaks first and after one that
-    speaks last.
+    short placeholders for empty results and questions, before an assistant that speaks first and
+    after one that speaks last. What was sent stays a prefix of what is sent next, so that prompt
+    caching and the seals of thinking hold, unless a late result comes in between.
 
     A result that came too late, after other messages, is moved to its call: it is the truth about
     what was executed, and an invented error in its place might make the model do it again. It
@@ -272,22 +273,29 @@ def _assembled(kept: Iterable[_Kept], answers: dict[str, ToolResultBlock]) -> It
     role: Role = "user"
     blocks: list[Block] = []
     source: Message | None = None  # given back when nothing in it changed
+    nothing = BEGINNING
     for message, said, ids in kept:
         if message.role == "assistant":
             said, ids = _whole(said, ids, answers)
         if message.role == role:
             blocks += said
             source = message
-        elif said:
-            yield _made(role, blocks or [TextBlock(BEGINNING)], source)
-            role, blocks, source = message.role, said, message
+        elif said or _is_silent(message):
+            yield _made(role, blocks or [TextBlock(nothing)], source)
+            role, blocks, source, nothing = message.role, said, message, NO_CONTENT
         if ids:
             yield _made(role, blocks, source)
             results = [answers.get(id_) or lost_result(id_) for id_ in ids]
             role, blocks, source = "user", [*results], None
-    yield _made(role, blocks or [TextBlock(BEGINNING)], source)
+    yield _made(role, blocks or [TextBlock(nothing)], source)
     if role == "assistant":
         yield Message("user", (TextBlock(CONTINUE),))
+
+
+def _is_silent(message: Message) -> bool:
+    """A message of the user's with nothing in it, which keeps two answers apart: joined, they would
+    not be the prefix any more that the second was the answer to."""
+    return message.role == "user" and not message.tool_results
 
 
 def _made(role: Role, blocks: list[Block], source: Message | None) -> Message:

@@ -1,26 +1,43 @@
 """A model's tool arguments: what may run, and what goes back as an error.
 
-In this order: plain JSON runs; arguments that were cut off are refused, never repaired and never
-run as `{}`; slips of syntax are mended by `json_repair`, checked against the schema and refused
-when a key came in that the schema does not know; else the parser's own error goes back to the
-model. A tool with side effects takes no mended arguments.
+In this order:
+
+1. Plain JSON runs when it fits the schema. No text at all and `null` are `{}`, and like any other
+   `{}` run only where the schema asks for no argument.
+2. An answer that was cut off (`cut_off`) runs none of its calls, not even one that looks whole, is
+   never repaired and never run as `{}`; the model is told to send less.
+3. Slips of syntax (quotes, a trailing comma, a comment, `True`, a code fence) are mended by
+   `json_repair`. The result runs only if it says what the text says, token by token, so that no
+   key, no value and no letter of a string was invented, lost or guessed (`_says_the_same`), and if
+   it fits the schema with no key, at any depth, that the schema does not name.
+4. Else the parser's own error goes back to the model.
+
+A tool with side effects takes no mended arguments. What is stored of a call that does not run is
+always an object that any provider takes.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
 import json_repair
 
-from agent.messages import JsonObject, ToolUseBlock
-from agent.tools import ToolSpec
+from agent.messages import JsonObject, JsonValue, ToolUseBlock
+from agent.provider import Completed
+from agent.tools import Toolbox, ToolSpec
 
 TRUNCATED = (
     "The arguments were cut off before their end, so nothing was executed. "
     "Call the tool again with less text, in smaller pieces."
 )
+NOT_EXECUTED = "Nothing was executed."
+LONGEST_MENDED = 20_000  # characters; json_repair takes 0.1 s for them, on the event loop
+DEEPEST = 64  # levels of nesting; far below where Python's own JSON gives up
+LONGEST_QUOTE = 200  # characters of head and of tail: a validator's message quotes the arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,52 +48,231 @@ class CheckedCall:
     problem: str | None = None
 
 
+def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> bool:
+    """Whether the answer ended before its calls did, whatever its stop reason says.
+
+    Servers report `tool_calls` for calls that met the cap, and close what was cut by themselves
+    (field cases 143 and 144); others have a cap of their own. A missing end of the stream is a
+    failed call already (`agent.provider`).
+    """
+    calls = completed.message.tool_uses
+    if not calls:
+        return False
+    if completed.stop_reason in ("length", "window"):
+        return True
+    if any(call.raw is not None and _ends_early(call.raw) for call in calls):
+        return True
+    spent = completed.usage.output_tokens if completed.usage else 0
+    if spent == max_output_tokens and not all(call.arguments for call in calls):
+        return True
+    return spent >= max_output_tokens and not all(_is_whole(call, toolbox) for call in calls)
+
+
 def check(call: ToolUseBlock, spec: ToolSpec | None, *, truncated: bool) -> CheckedCall:
-    """Decide about one call. `truncated`: the answer met its output cap or lost its end."""
+    """Decide about one call. `truncated`: its answer was cut off (`cut_off`)."""
     stored = replace(call, raw=None)
-    if spec is None:
-        return CheckedCall(stored, f"There is no tool named {call.name!r}.")
+    if not _can_be_sent(call.arguments):
+        problem = f"The arguments hold a number too large or are nested too deeply. {NOT_EXECUTED}"
+        return CheckedCall(replace(stored, arguments={}), problem)
     if truncated:
         return CheckedCall(stored, TRUNCATED)
-    if call.raw is None:
-        return CheckedCall(stored, _schema_problem(call.arguments, spec))
+    if spec is None:
+        return CheckedCall(stored, f"There is no tool named {_short(call.name)!r}.")
+    if call.raw is None or call.raw.strip() in ("", "null"):
+        return CheckedCall(stored, _schema_problem(call.arguments, spec.parameters))
     mended = _mend(call.raw, spec)
-    if isinstance(mended, str):
-        return CheckedCall(stored, mended)
+    if mended is None:
+        return CheckedCall(stored, _parser_problem(call.raw))
     return CheckedCall(replace(stored, arguments=mended))
 
 
-def _mend(raw: str, spec: ToolSpec) -> JsonObject | str:
-    problem = _parser_problem(raw)
-    if spec.side_effects:
-        return problem
-    mended: object = json_repair.loads(raw, skip_json_loads=True)
-    if not isinstance(mended, dict):
-        return problem
-    arguments = cast("JsonObject", mended)
-    known = spec.parameters.get("properties")
-    if not isinstance(known, dict) or not set(arguments) <= set(known):
-        return problem
-    if _schema_problem(arguments, spec) is not None:
-        return problem
-    return arguments
+def _is_whole(call: ToolUseBlock, toolbox: Toolbox) -> bool:
+    tool = toolbox.find(call.name)
+    return (
+        tool is not None
+        and call.raw is None
+        and _schema_problem(call.arguments, tool.spec.parameters) is None
+    )
+
+
+def _can_be_sent(arguments: JsonObject) -> bool:
+    """Whether every provider takes them back: Python also reads `1e999`, as infinity."""
+    level: list[JsonValue] = [arguments]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in _inside(value)]
+        if not level:
+            break
+    else:
+        return False
+    try:
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:  # no finite number, or half a surrogate pair
+        return False
+    return True
+
+
+def _inside(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+# Mending ----------------------------------------------------------------------------------------
+
+
+def _mend(raw: str, spec: ToolSpec) -> JsonObject | None:
+    """The arguments that `raw` spells with a slip of syntax, or None when they may not run."""
+    if spec.side_effects or len(raw) > LONGEST_MENDED:
+        return None
+    fenced = _FENCE.fullmatch(raw)
+    text = fenced[1] if fenced else raw
+    written = _tokens(text)
+    if written is None:
+        return None
+    try:
+        mended: object = json_repair.loads(text, skip_json_loads=True)
+        # json_repair leaves the halves of a surrogate pair apart.
+        whole: object = json.loads(json.dumps(mended))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(whole, dict):
+        return None
+    arguments = cast("JsonObject", whole)
+    if not (_can_be_sent(arguments) and _says_the_same(arguments, written)):
+        return None
+    return None if _schema_problem(arguments, _closed(spec.parameters)) else arguments
+
+
+_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+_TOKEN = re.compile(
+    r"""
+    (?P<nothing> [\s,\ufeff]+ | //[^\n]* | /\*.*?\*/ )
+  | (?P<string>  "[^"\\]*(?:\\.[^"\\]*)*" | '[^'\\]*(?:\\.[^'\\]*)*' )
+  | (?P<key>     [A-Za-z_$][A-Za-z0-9_$]* (?=\s*:) )
+  | (?P<mark>    [{}\[\]:] )
+  | (?P<word>    (?:true|false|null|True|False|None)\b )
+  | (?P<number>  -?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-]) )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_Token = tuple[str, object]
+
+
+def _tokens(text: str) -> list[_Token] | None:
+    """JSON, written properly or with a slip, as tokens without commas; None where a reader would
+    have to guess: where a string ends, what a bare word or an unknown escape means."""
+    tokens: list[_Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return None
+        position = match.end()
+        kind, found = cast("str", match.lastgroup), match[0]
+        try:
+            if kind == "string":
+                tokens.append(("string", json.loads(_double_quoted(found), strict=False)))
+            elif kind == "key":
+                tokens.append(("string", found))
+            elif kind == "number":
+                tokens.append(("number", json.loads(found)))
+            elif kind != "nothing":
+                tokens.append((kind, _WORDS.get(found, found)))
+        except ValueError:
+            return None
+    return tokens
+
+
+def _double_quoted(string: str) -> str:
+    """A quoted string as JSON quotes it."""
+
+    def part(match: re.Match[str]) -> str:
+        if match[0] == '"':
+            return '\\"'
+        return "'" if match[0] == "\\'" else match[0]
+
+    return '"' + re.sub(r'\\.|"', part, string[1:-1], flags=re.DOTALL) + '"'
+
+
+def _says_the_same(arguments: JsonObject, written: list[_Token]) -> bool:
+    """Whether `arguments` are token by token what the model wrote; closing brackets too many at
+    the end do no harm."""
+    read = _tokens(json.dumps(arguments))
+    if read is None or written[: len(read)] != read:
+        return False
+    return all(token in (("mark", "}"), ("mark", "]")) for token in written[len(read) :])
+
+
+def _closed(schema: JsonObject) -> JsonObject:
+    """The schema without room for keys that it does not name."""
+    closed = {key: _closed_inside(inner) for key, inner in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _closed_inside(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_closed_inside(inner) for inner in value]
+    return _closed(value) if isinstance(value, dict) else value
+
+
+# What is wrong ----------------------------------------------------------------------------------
+
+# What may stand at the end of JSON that was cut in the middle of a token.
+_HALF_TOKEN = re.compile(
+    r"""
+    "[^"\\]*(?:\\.[^"\\]*)*\\?
+  | \\?u?[0-9a-fA-F]{0,4}                   # the parser points into a string's escape
+  | - | \. | [eE][+-]? | t(?:ru?)? | f(?:a(?:ls?)?)? | n(?:ul?)?
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _ends_early(raw: str) -> bool:
+    """Whether `raw` is the beginning of a JSON text and nothing else is wrong with it."""
+    try:
+        json.loads(raw, strict=False)
+    except json.JSONDecodeError as error:
+        return bool(raw.strip()) and _HALF_TOKEN.fullmatch(raw, error.pos) is not None
+    except (ValueError, RecursionError):
+        pass
+    return False
 
 
 def _parser_problem(raw: str) -> str:
     try:
-        value = json.loads(raw)
+        value: object = json.loads(raw, parse_constant=_refuse_constant)
+    except RecursionError:
+        return f"The arguments are nested too deeply. {NOT_EXECUTED}"
     except ValueError as error:
-        return f"The arguments are not valid JSON ({error}). Nothing was executed."
-    return f"The arguments must be a JSON object, not {type(value).__name__}. Nothing was executed."
+        return f"The arguments are not valid JSON ({error}). {NOT_EXECUTED}"
+    kind = "an array" if isinstance(value, list) else "a string"
+    if isinstance(value, bool | int | float):
+        kind = "a number or a boolean"
+    return f"The arguments must be a JSON object, not {kind}. {NOT_EXECUTED}"
 
 
-def _schema_problem(arguments: JsonObject, spec: ToolSpec) -> str | None:
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _schema_problem(arguments: JsonObject, schema: JsonObject) -> str | None:
     # Imported here: it costs 60 ms, and the first tool call is the first to need it.
     from jsonschema import ValidationError, validate
 
     try:
-        validate(arguments, spec.parameters)
+        validate(arguments, schema)
     except ValidationError as error:
-        where, why = error.json_path, error.message
-        return f"The arguments do not fit the schema at {where}: {why}. Nothing was executed."
+        where, why = error.json_path, _short(error.message)
+        return f"The arguments do not fit the schema at {where}: {why}. {NOT_EXECUTED}"
     return None
+
+
+def _short(text: str) -> str:
+    if len(text) <= 2 * LONGEST_QUOTE:
+        return text
+    return f"{text[:LONGEST_QUOTE]} … {text[-LONGEST_QUOTE:]}"

@@ -158,8 +158,9 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """How much of a reply arrived: `sent` of its `of` parts. A part is a message or a document; a
-    preview that became the first part is that part. A blank reply has none, and is complete."""
+    """How much of a reply arrived for certain: `sent` of its `of` parts. A part is a message or a
+    document; a preview that became the first part is that part. A blank reply has none, and is
+    complete."""
 
     sent: int
     of: int

@@ -25,7 +25,10 @@ class Halted(Exception):
 
 
 class Halt:
-    """A sign that the rest of a reply is not wanted. Once set, it stays; one event loop."""
+    """A sign that the rest of a reply is not wanted. Once set, it stays; one event loop.
+
+    Always true as a value: PTB drops `rate_limit_args` that are not.
+    """
 
     __slots__ = ("_set", "_waits")
 
@@ -43,9 +46,8 @@ class Halt:
         if self._set:
             return
         self._set = True
-        now = asyncio.get_running_loop().time()
         for wait in self._waits:
-            wait.reschedule(now)
+            wait.reschedule(0.0)  # the loop's clock is past that
 
     def check(self) -> None:
         """Raises `Halted` when the sign is set."""

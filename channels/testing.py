@@ -51,11 +51,6 @@ class FakeReply:
     def __post_init__(self) -> None:
         self._delivery = Parts(self._halt)
 
-    @property
-    def can_be_stopped(self) -> bool:
-        """Whether its Stop button is there."""
-        return self.stop is not None and self.final is None and not self.discarded
-
     def show(self, more: str) -> None:
         """Keep it."""
         self.preview += more

@@ -29,11 +29,11 @@ MOST_DETAIL = 500  # characters of a refusal that are logged
 # word that has digits and letters. A request's id stays: support asks for it.
 _SECRETS = re.compile(
     r"\b(?:sk|ak|pk|rk|org|proj|acct)[-_][\w*.-]{3,}"
-    r"|\b(?:key|user|team|account|project|workspace)[-_](?=[\w-]*\d)[\w-]{3,}"
-    r"|\S*\*{3,}\S*"
-    r"|https?://\S+|\b[\w.+-]+@[\w-]+\.\w+"
+    r"|\b(?:key|user|team|account|project|workspace)[-_](?=[\w-]{0,200}\d)[\w-]{3,}"
+    r"|[^\s*]{0,64}\*{3,}\S*"
+    r"|https?://\S+|\b(?<![\w.+-])[\w.+-]{1,80}@[\w-]+\.\w+"
     r"|\bbearer \S+"
-    r"|(?!req_)\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{24,}\b",
+    r"|(?!req_)\b(?<!-)(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])[\w-]{24,}\b",
     re.IGNORECASE,
 )
 # Modules whose exceptions mean that the connection or the stream broke.
@@ -112,21 +112,13 @@ def _status(status: int | None, said: Said) -> int | None:
     provider behind it answered."""
     if status is not None and status not in (200, 400) and status < 500:
         return status
-    inner = _inner_status(said)
-    return status if inner is None else inner
-
-
-def _inner_status(said: Said) -> int | None:
-    typed = [int(code) for _, code in said.keyed if re.fullmatch("[45][0-9][0-9]", code)]
-    if typed:
-        return min(typed)
-    for name, status in wordings.STATUS_OF_EXCEPTION.items():
-        if name in said.text:
-            return status
-    found = wordings.STATUS_IN_WORDS.search(said.text)
-    if found is not None:
-        return int(found[1])
-    return next((s for t, s in wordings.STATUS_OF_TYPE.items() if t in said.codes), None)
+    stated = [int(code) for _, code in said.keyed if re.fullmatch("[45][0-9][0-9]", code)]
+    stated += [int(code) for code in wordings.STATUS_IN_WORDS.findall(said.text)]
+    stated += [s for name, s in wordings.STATUS_OF_EXCEPTION.items() if name in said.text]
+    if status is None or status <= 400:
+        stated += [s for name, s in wordings.STATUS_OF_TYPE.items() if name in said.codes]
+    telling = sorted(s for s in stated if s not in (400, status))
+    return telling[0] if telling else (400 if 400 in stated else status)
 
 
 def _kind(status: int | None, said: Said, provider: str) -> RefusalKind:
@@ -228,13 +220,18 @@ def _is_rate(text: str) -> bool:
 
 
 def _is_overflow(text: str) -> bool:
-    """Said outright, or made of its parts: a window, or an input counted in tokens, and too much."""
+    """Said outright, or made of its parts: a window, or an input counted in tokens, and that it is
+    exceeded, by a word for it or by two numbers."""
     if words.FIELD_TOO_LONG.search(text):
         return False
     if words.OVERFLOW.search(text):
         return True
     counted = words.WINDOW.search(text) or (words.INPUT.search(text) and words.TOKEN.search(text))
-    return bool(counted and words.EXCEEDS.search(text))
+    if not counted or words.CHARACTERS.search(text):
+        return False
+    numbers = stated(text, cap=False)
+    compared = (numbers.used or 0) > (numbers.limit or numbers.used or 0)
+    return compared or words.EXCEEDS.search(text) is not None
 
 
 def _is_cap(text: str) -> bool:
@@ -248,7 +245,8 @@ def _is_cap(text: str) -> bool:
         return False
     numbers = stated(text, cap=False)
     counted_so_far = numbers.used is None and numbers.output is not None and numbers.limit is None
-    return numbers.output is not None and (numbers.fits or counted_so_far)
+    both = numbers.output is not None or words.OUTPUT.search(text) is not None
+    return counted_so_far or (numbers.fits and both)
 
 
 _WORDS: tuple[tuple[Callable[[str], object], RefusalKind], ...] = (

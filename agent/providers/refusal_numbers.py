@@ -48,9 +48,7 @@ _THOUSANDS = re.compile(
 _SPACED = re.compile(
     r"(?<![\d.,-])\d{1,3}(?: \d{3})+(?= ?(?:[^\W\d]+ )?(?:tok|jeton|ток|トークン|토큰))"
 )
-_NOT_NUMBERS = re.compile(
-    r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\(\d{4}\)\s*[.\"'}]*\s*$|\b\d+:\d+\S*"
-)
+_NOT_NUMBERS = re.compile(r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\b\d+:\d+\S*")
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.#$/-])(?P<digits>\d{1,9})(?P<part>\.\d{1,2})?(?!\d)"
     r"(?P<unit> ?[km](?![a-z0-9])|万|萬)?(?![_-]|\.?\d|[a-su-z]| ?%)"
@@ -65,6 +63,7 @@ _NAMED = re.compile(
     r"(?:\bcode|status|http|errno|error|line|column|row|index|position|version|port|\bid|"
     r"message|step|page|attempt|retries|wait|错误码|代码|код)[ :=#(\[\"']*$"
 )
+_CODE_AT_END = re.compile(r"\)\s*[.\"'}]*$")
 _EXCESS = re.compile(r"(?:\bby|超出了?|over by|reduce .{0,40}\bby) (?:at least |about )?$")
 _TOO_MANY = re.compile(r" ?tokens? (?:over|too many|too long|more than)\b")
 
@@ -95,7 +94,9 @@ def stated(text: str, *, cap: bool) -> Stated:
                 literal.setdefault("limit", int(limit[1]))
             return Stated(**literal)
     numbers = list(_numbers(text))
-    return _cap(numbers) if cap else _window(numbers)
+    if cap:
+        return _cap(numbers)
+    return _window(numbers, both=vocabulary.OUTPUT.search(text) is not None)
 
 
 def requested_over_limit(text: str) -> tuple[int, int] | None:
@@ -135,9 +136,16 @@ def _numbers(text: str) -> Iterator[_Number]:
             continue
         if _EXCESS.search(before) or _TOO_MANY.match(after):
             continue
+        if before.endswith("(") and _CODE_AT_END.match(after) and _is_code(value):
+            continue
         if after.startswith(" (exclusive)"):
             value -= 1
         yield _Number(value, _label(before, after), vocabulary.TOKENS.match(after) is not None)
+
+
+def _is_code(value: int) -> bool:
+    """Of a number in parentheses at the end: MiniMax and Zhipu put their codes of four digits there."""
+    return 1_000 <= value < 10_000 and not _round(value)
 
 
 def _value(found: re.Match[str]) -> int:
@@ -159,21 +167,23 @@ def _label(before: str, after: str) -> str:
     return name if ends[name] else ""
 
 
-def _window(numbers: list[_Number]) -> Stated:
-    """Of a text that speaks of the window."""
+def _window(numbers: list[_Number], *, both: bool) -> Stated:
+    """Of a text that speaks of the window; `both`: and of the answer too."""
     by_sum = _by_sum(numbers)
     if by_sum is not None:
         return by_sum
     output = _last(numbers, "output")
-    rest = [number for number in numbers if number.label != "output"]
+    values = sorted({number.value for number in numbers})
+    if len(values) == 2 and output == values[1]:  # more than the window: the two together
+        output = None
+    rest = [number for number in numbers if number.value != output]
     values = sorted({number.value for number in rest})
-    limit, used = _last(rest, "limit"), _last(rest, "input") or _last(rest, "used")
     if len(values) == 1:
         return _single(rest[0], output)
-    if limit is None or used is None or (len(values) == 2 and output is None and used < limit):
-        spoken = {n.value for n in rest if n.tokens or n.label} if len(values) > 2 else set(values)
-        if len(spoken) >= 2 and not (limit and used):
-            limit, used = min(spoken), max(spoken)
+    limit, used = _last(rest, "limit"), _last(rest, "input") or _last(rest, "used")
+    fits = limit is not None and used is not None and used < limit
+    if len(values) == 2 and (limit is None or used is None or (fits and not both)):
+        limit, used = values
     return Stated(limit=limit, used=used, output=output)
 
 

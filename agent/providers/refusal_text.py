@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import cast
 
 MOST_READ = 20_000  # characters of a body that are read; no refusal is longer
-MOST_MATCHED = 6_000  # characters that the patterns see
+MOST_MATCHED = 4_000  # characters that the patterns see
 _DEEPEST = 12  # levels of JSON
 _LARGEST = 10**12  # of a number that can mean anything here
 
@@ -30,6 +30,7 @@ _TYPED_TEXT = re.compile(
     r"""['"](?:error_)?(?:type|code|status|status_code|reason)['"]\s*:\s*['"]?([\w.-]+)"""
 )
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+_DATA = re.compile(r"([a-z0-9+/=_-]{60})[a-z0-9+/=_-]{140,}")  # a picture in base64, an id, noise
 _ACCENTS = re.compile(r"([a-z])[\u0300-\u036f]+")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "`": None})
 
@@ -62,7 +63,8 @@ def read(body: object) -> Said:
 
 def uniform(text: str) -> str:
     """Lower case, without accents on Latin letters, full-width forms, backticks and escapes."""
-    text = text[:MOST_MATCHED].lower().replace('\\"', '"').replace("\\n", " ")
+    text = _DATA.sub(r"\1", text[:MOST_READ].lower())[:MOST_MATCHED]
+    text = text.replace('\\"', '"').replace("\\n", " ")
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     text = _ACCENTS.sub(r"\1", unicodedata.normalize("NFD", text))

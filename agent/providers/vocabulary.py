@@ -22,7 +22,7 @@ def any_of(*patterns: str) -> re.Pattern[str]:
 
 # What was sent.
 _INPUT = (
-    r"\binputs?\b|prompt|\bmessages?\b|conversation|\brequest|\bcontext|history|payload|\btext\b",
+    r"\binputs?(?:\b|_)|prompt|\bmessages?\b|conversation|\brequest|\bcontext|history|payload|\btext\b",
     r"输入|輸入|提示|请求|請求|消息|訊息|内容|對話|对话|文本",
     r"入力|プロンプト|メッセージ|リクエスト|会話",
     r"입력|프롬프트|메시지|요청|대화",
@@ -47,7 +47,7 @@ _WINDOW = (
     r"token-?(?:limit|grenze)",
 )
 _EXCEEDS = (
-    r"exceed|too (?:long|large|big|many|much)|(?:long|larg|great|bigg|high)er than|more .{0,20}than",
+    r"exceed|too (?:long|large|big|many|much)|(?:long|larg|bigg|high)er than|(?<!must be )greater than|more .{0,20}than",
     r"\bover (?:the|its|your)\b|overflow|surpass|beyond|above the|(?:less|fewer|smaller|lower) than",
     r"must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|only supports?|up to|too small",
     r"support\w* (?:only|at most|a max)|no (?:more|longer) than|at most|not enough|ran out|run out",
@@ -64,7 +64,7 @@ _EXCEEDS = (
 # Lengths in characters, of a field or of the input: no tokens.
 CHARACTERS = any_of(r"string too long|string_too_long|\bcharacters?\b|字符|文字|글자|символ")
 FIELD_TOO_LONG = any_of(
-    r"(?<!content)': string too long|string_too_long|(?:id|name|description|key)\b.{0,60} characters"
+    r"'(?!messages\[\d+\]\.content|input)[^']*': string too long|string_too_long|(?:id|name|description|key)\b.{0,60} characters"
 )
 _TOKEN = r"token|トークン|토큰|токен|jeton|令牌|词元"  # noqa: S105 - a word of a language
 
@@ -85,7 +85,9 @@ OVERFLOW = any_of(
     r"(?:prompt|input)_?(?: ?is)?_?too_?long|token limit exceeded|tokens limit .{0,30}exceeded",
     r"payload size exceeds|request (?:size )?exceeds the max|exceeds the maximum (?:allowed )?(?:size|length)",
     r"max_(?:\w+_)?tokens must be at least 1, got -",
-    r"messages\[\d+\]\.content.{0,20}string too long",
+    r"'(?:input|(?:messages|input)\[\d+\]\.content[^']{0,24})': string too long",
+    r"zu viele token|demasiados tokens|trop de (?:jetons|tokens)|muitos tokens|tokens demais|слишком много токенов",
+    r"トークン.{0,6}多すぎ|토큰.{0,6}너무 많|token ?(?:数|數)?(?:过多|過多|太多)",
     r"model_context_window_exceeded|reduce the length of (?:the|your) (?:message|prompt|input)",
     r"too large to process|(?:maximum|max) (?:prompt|input) length",
     r"(?:提示|输入|輸入|请求|prompt|内容|文本|消息|对话|上下文|token).{0,12}"
@@ -117,12 +119,14 @@ _TOO_MUCH = (
     r"超え|超過|上限|範囲|大きすぎ|초과|범위|너무 (?:큽|크|많)|превы|диапазон|больше|слишком",
     r"supera|excede|rango|intervalo|depass|superieur|uberschr|ubersteig|bereich|zu (?:groß|hoch)",
 )
+OUTPUT = any_of(*_OUTPUT)
 # The answer that was asked for, and that it is too much; or the value's range before its name.
 OUTPUT_CAP = any_of(
     rf"(?:{'|'.join(_OUTPUT)}).{{0,90}}?(?:{'|'.join(_TOO_MUCH)})",
     r"(?:invalid|illegal|range of|value of|value for|valor de|wert fur) (?:parameter )?"
     r"['\"]?max_(?:completion_|new_|output_)?tokens",
     r"available_tokens",
+    r"max\w* (?:number of )?(?:output|completion|generated) tokens[^.]{0,40}? (?:is|are|=|:) ?\d",
     r"(?:超过|超出|大于)[^,。，]{0,12}(?:最大)?(?:输出|生成)(?:长度|token)",
     r"(?:exceed|over|greater)\w* .{0,40}(?:maximum|max|limit) .{0,20}(?:output|completion) tokens",
 )
@@ -209,7 +213,7 @@ CONTENT_FILTER = any_of(
     r"(?:content|text|info|word|material|topic)|new_sensitive|flagged|moderation|profan",
     r"safety (?:system|setting|filter|reason|polic|guideline|check|concern|violation)|due to safety",
     r"(?:blocked|rejected|refused|filtered) .{0,40}(?:safety|polic|filter|moderat|guardrail)",
-    r"usage polic|acceptable use|high risk|violat\w* .{0,60}polic|polic\w+ violation|guardrail|responsible ?ai",
+    r"usage polic|acceptable use|high risk|violat\w* .{0,60}(?:polic|guideline|terms|rules)|safety_check|polic\w+ violation|guardrail|responsible ?ai",
     r"敏感|违规|違規|违法|違法|不安全|安全审核|内容审核|内容安全|审核(?:未|不)|不当内容|涉黄|涉政|风险内容",
     r"不適切|コンテンツ.{0,4}(?:ポリシー|フィルタ)|ポリシー.{0,4}違反|有害|부적절|콘텐츠 (?:정책|필터)|유해|정책.{0,8}위반",
     r"недопустим\w+ (?:содерж|контент)|политик\w+ (?:содерж|контент|безопасн|использ)|запрещенн?\w+ (?:содерж|контент)",
@@ -226,7 +230,7 @@ _PICTURE = (
     r"|изображени|картин|видео|imagen|imagem|\bbild\b|\bbilder|grafik)"
 )
 _PICTURE_FAULT = (
-    r"(?:exceed|too (?:large|big|many|small)|unsupported|invalid|not (?:be )?(?:support|valid|process|download|fetch"
+    r"(?:exceed|too (?:large|big|many|small)|unsupported|invalid|larger than|bigger than|over \d|more than|mismatch|not (?:be |appear |a )?(?:support|valid|to be|process|download|fetch"
     r"|decode|meet|load)|corrupt|dimension|could not|cannot|can't|at most|may be provided|failed|too long|not allowed"
     r"|limit|is only supported|不支持|不支援|超过|超過|超出|过大|過大|无效|無效|失败|格式|错误|損"
     r"|超え|大きすぎ|対応して|無効|초과|지원|너무|유효|превы|слишком|не поддерж|недопустим|поврежд"
@@ -235,16 +239,16 @@ _PICTURE_FAULT = (
 )
 MEDIA = any_of(
     rf"{_PICTURE}(?:(?!token|message).){{0,70}}?{_PICTURE_FAULT}",
-    r"(?:unsupported|invalid|corrupt\w*|unable to (?:process|download|fetch|read|load|decode)|could not (?:process|"
+    r"(?:unsupported|unknown|unrecogni[sz]ed|bad|illegal|invalid|corrupt\w*|that support|unable to (?:process|download|fetch|read|load|decode)|could not (?:process|"
     r"download|fetch|read|load|decode)|failed to (?:process|download|fetch|load|decode)|cannot (?:process|read|"
     r"identify|fetch|download)|too many|at most \d+|maximum of \d+|max \d+|not support(?:ed)?|more than \d+)"
     r"(?: \w+){0,3} (?:image|picture|video|audio|media|pdf|multimodal (?:content|file|data)|mime|attachment|vision)",
     r"not a (?:multimodal|vision) model|mmproj|(?:不支持|无法处理|下载).{0,6}(?:图片|图像|视频|音频|多模态|视觉)",
 )
 
-_BAD = r"(?:incorrect|invalid|wrong|missing|expired|revoked|malformed|no|unknown|inactive|disabled)"
+_BAD = r"\b(?:incorrect|invalid|wrong|missing|expired|revoked|malformed|no|unknown|inactive|disabled)"
 AUTH = any_of(
-    rf"{_BAD}(?: \w+)? (?:x-)?(?:api|access|auth\w*|bearer|security|subscription|secret|session)?[ -_]?"
+    rf"{_BAD}(?: \w+)? (?:x-)?(?:api|access|auth\w*|bearer|security|subscription|secret|session)?[ _-]?"
     r"(?:key|credentials?|authentication|authorization|bearer|api token|access token)\b",
     r"(?:api|access|auth\w*|bearer|security|subscription|secret|session)[ _-]?(?:key|token)s?\b.{0,50}"
     r"(?:invalid|not valid|expired|incorrect|missing|required|revoked|disabled|wrong|not (?:found|exist|provided)|inactive)",
@@ -252,7 +256,7 @@ AUTH = any_of(
     r"forbidden|not authorized|not have (?:access|permission)|no (?:access|permission)|login fail",
     r"organization has been disabled|account .{0,30}(?:deactivated|disabled|deleted|banned|not active)",
     r"location is not supported|(?:country|region|territory).{0,40}not (?:supported|available)",
-    r"\bmodel\b[^.]{0,80}?(?:not exist|not found|decommission|deprecated|no longer|retired|is not (?:a valid|available|"
+    r"\bmodel\b[^,;]{0,80}?(?:not exist|not found|decommission|deprecated|no longer|retired|(?:is not|isn't) (?:a valid|available|"
     r"supported|served|deployed|recogni|open)|unknown|not allowed|unavailable in)|(?:unknown|invalid|no such|unsupported|"
     r"unrecognized) model\b|not found the model|model_not_found|not a valid model",
     r"(?:密钥|密鑰|api ?key|令牌|token|凭证|签名).{0,6}(?:无效|無效|错误|錯誤|不正确|过期|失效|不存在|为空)",
@@ -266,7 +270,7 @@ AUTH = any_of(
     r"chave.{0,30}(?:invalida|incorreta|nao e valida)|nao autorizado|autenticacao|acceso denegado|acesso negado",
     r"\bcle\b.{0,30}(?:pas valide|invalide|incorrecte|expire)|non autorise|authentification|acces refuse",
     r"modele.{0,40}(?:introuvable|n'existe pas)|schlussel.{0,30}(?:ungultig|falsch|abgelaufen)|nicht autorisiert",
-    r"authentifizierung|zugriff verweigert|modell.{0,40}(?:nicht gefunden|existiert nicht)",
+    r"authentifizierung|zugriff verweigert|ungultig\w* .{0,12}schlussel|modell.{0,40}(?:nicht gefunden|existiert nicht)",
 )
 
 FORMAT = any_of(
@@ -275,12 +279,12 @@ FORMAT = any_of(
     r"non-empty|non-whitespace|at least one message|must not be empty|cannot be empty|(?:is|are|was) empty",
     r"\broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user",
     r"does(?: not|n't) support (?:\w+ ){0,3}(?:tools?|functions?|system|assistant|stream|param|temperature|role)",
-    r"pattern|text is not set|must be (?:a |an |of |one |set|greater|at least|valid|string|object|positive|non)",
+    r"pattern|text is not set|must (?:contain|include|not)|must be (?:a |an |of |in |within |between |one |set|greater|at least|valid|string|object|positive|non)",
     r"expected .{0,30}(?:string|object|array|list|got|but)|extra inputs|extra_forbidden|field required|input should be",
     r"invalid (?:type|value|json|schema|request body|argument|format|field|messages|content|role)\b|invalid '",
     r"(?:unsupported|unrecognized|unknown|unexpected|missing|invalid|required|duplicate)(?: request| required| or invalid)? "
     r"(?:parameter|argument|field|value|key|property|keyword|item|role|message|content type)",
-    r"not permitted|is required|not allowed|could not parse|failed to parse|pars(?:e|ing) error|validation error",
+    r"not permitted|is required|not allowed|invalid request\b|could not parse|failed to parse|pars(?:e|ing) error|validation error",
     r"following item|chat template|--jinja|--enable-auto|must be specified|not specified|should be a valid",
     r"参数(?:有误|错误|非法|无效|异常|校验)|參數(?:有誤|錯誤|無效)|非法|格式(?:错误|有误|不正确)|不能为空|不可为空|必须|缺少|请检查文档|角色",
     r"パラメータ.{0,6}(?:無効|不正|誤)|形式が|必須|空に|매개변수|형식|필수|비어|параметр|формат|обязател|пуст(?:ой|ым|ое)|роль",
@@ -333,7 +337,7 @@ BEHIND = {
         rf"{_ANY}(?:max|limit|context|window|allowed|上限|限制|上下文|コンテキスト|制限|최대|한도|контекст|de contexto)"
     ),
     "used": any_of(
-        rf"{_ANY}(?:is |are |was )?(?:exceed|over |greater|larger|longer|more than|too |requested|received|given|provided|used|were|超过|超出|превыш|supera|excede|depasse|uberschreit)"
+        rf"{_ANY}(?:is |are |was )?(?:exceed|over |greater|larger|longer|more than|too |requested|asked|angefragt|solicitad|demand|received|given|provided|used|were|超过|超出|превыш|supera|excede|depasse|uberschreit)"
     ),
 }
 BEFORE = {
@@ -346,7 +350,7 @@ BEFORE = {
         r"промпт|\bввод|вход|запрос|сообщени|entrada|mensaje|mensage|entree|invite|requete|eingabe|anfrage|nachricht",
     ),
     "used": any_of(
-        r"request\w*|received|\bgot\b|given|contains?|\bhas\b|\bhave\b|had|resulted|used|actual|provided|current|sent|was|were",
+        r"request\w*|asked|needs?|requires?|received|\bgot\b|given|contains?|\bhas\b|\bhave\b|had|resulted|used|actual|provided|current|sent|was|were",
         r"请求|請求|当前|當前|实际|實際|收到|リクエスト|現在|요청|현재|получен|сейчас|solicit|recib|recu|erhalten|aktuell",
     ),
     "limit": any_of(

@@ -31,9 +31,9 @@ from bridge.cli.setup_channels import ask_channel
 from bridge.cli.setup_earlier import Earlier, read_earlier, variables
 from bridge.cli.setup_files import (
     copy_beside,
+    env_of,
     env_text,
     must_be_writable,
-    read_env,
     read_file,
     write_private,
 )
@@ -54,27 +54,48 @@ def setup(options: Options) -> int:
     config_file = options.config or Path(CONFIG_FILE)
     env_file = config_file.parent / ENV_FILE
     must_be_writable(config_file.parent)
-    there, env = read_file(config_file), read_env(env_file)
-    given = variables(env, options.environ)
+    there = {path: read_file(path) for path in (env_file, config_file)}
+    env = env_of(there[env_file], env_file)
     channel = "slack" if options.slack else "telegram"
+    given = variables(env, options.environ)
     contents: dict[Path, bytes] = {}
     try:
-        earlier = there if there is None else read_earlier(config_file, there, options.environ)
+        earlier = _earlier(config_file, there[config_file], options.environ)
     except ConfigError as error:
         copy = copy_beside(config_file)
         if not _start_over(config_file, copy, error):
             return FAILED
-        earlier, contents = None, {copy: there or b""}
+        earlier, contents = None, {copy: there[config_file] or b""}
     if earlier is None:
         written = first(_ask_first(channel, given))
     else:
         written = again(earlier, _ask_again(config_file, channel, earlier, given))
     contents[env_file] = env_text(env, written.secrets).encode()
     contents[config_file] = written.config.encode()
-    write_private(contents)
-    say(f"\n{config_file} and {env_file} are written. The bot starts now; Ctrl-C ends it.")
+    _write(contents, there)
     say(f"Later: make run CONFIG={config_file}\n")
     return start(_load(config_file, options.environ, written.secrets), options.data, console=False)
+
+
+def _earlier(path: Path, raw: bytes | None, environ: Mapping[str, str]) -> Earlier | None:
+    """The configuration that is there, if one is. Raises `ConfigError`."""
+    return None if raw is None else read_earlier(path, raw, environ)
+
+
+def _write(contents: Mapping[Path, bytes], there: Mapping[Path, bytes | None]) -> None:
+    """Replace what differs from what was there before the questions. Raises `CommandFailed`, and
+    changes nothing, when somebody has changed it meanwhile."""
+    for path, content in there.items():
+        if read_file(path) != content:
+            raise CommandFailed(f"{path} has been changed meanwhile; nothing was written")
+    write_private(
+        {path: content for path, content in contents.items() if content or there.get(path)}
+    )
+    changed = [
+        str(path) for path, content in contents.items() if content != (there.get(path) or b"")
+    ]
+    say(f"\nWritten: {', '.join(changed) or 'nothing, all is as it was'}.")
+    say("The bot starts now; Ctrl-C ends it.")
 
 
 def _start_over(config_file: Path, copy: Path, error: ConfigError) -> bool:

@@ -20,9 +20,9 @@ from channels.telegram.settings import TelegramSettings
 
 _QUESTIONS = {
     "token": "Bot token from @BotFather",
-    "bot_token": "Bot token",
-    "app_token": "App-level token",
-    "signing_secret": "Signing secret",
+    "bot_token": "Bot token of Slack (xoxb-...)",
+    "app_token": "App-level token of Slack (xapp-...)",
+    "signing_secret": "Signing secret of Slack",
 }
 _NEW = {"telegram": ("token",), "slack": ("bot_token", "app_token")}
 _SLACK_STEPS = """\

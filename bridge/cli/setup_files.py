@@ -26,10 +26,10 @@ def read_file(path: Path) -> bytes | None:
         raise CommandFailed(f"{path} cannot be read: {error.strerror}") from None
 
 
-def read_env(path: Path) -> str:
-    """The `.env` there; nothing when there is none. Raises `CommandFailed`."""
+def env_of(raw: bytes | None, path: Path) -> str:
+    """The text of a `.env`; nothing when there is none. Raises `CommandFailed`."""
     try:
-        return (read_file(path) or b"").decode("utf-8")
+        return (raw or b"").decode("utf-8")
     except UnicodeDecodeError:
         raise CommandFailed(f"{path} is not UTF-8 text; nothing was written") from None
 
@@ -51,7 +51,9 @@ def env_text(present: str, secrets: Mapping[str, str]) -> str:
         if binding.key not in secrets:
             parts.append(binding.original.string)
         elif binding.key in left:
-            parts.append(f"{binding.key}='{left.pop(binding.key)}'\n")
+            value = left.pop(binding.key)
+            same = binding.value == value
+            parts.append(binding.original.string if same else f"{binding.key}='{value}'\n")
     if left and parts and not parts[-1].endswith("\n"):
         parts.append("\n")
     return "".join(parts) + "".join(f"{name}='{value}'\n" for name, value in left.items())

@@ -123,9 +123,9 @@ class SlackReply:
         if isinstance(item, OutboundDocument):
             await self._delivery.upload(item, self._halt)
             return
-        several = self._items is not None and len(self._items) > 1
-        shown = item.stoppable(self._stop) if index == 0 and several else item
-        if self._ts is not None and await self._replace_preview(self._ts, shown):
+        first, several = index == 0, self._items is not None and len(self._items) > 1
+        shown = item.stoppable(self._stop) if first and several else item
+        if first and self._ts is not None and await self._replace_preview(self._ts, shown):
             return
         try:
             ts = await self._delivery.post(shown, self._halt)

@@ -36,9 +36,10 @@ from tests.fuzz.histories import (
     histories,
     messages,
     sound_histories,
+    words,
 )
 
-OURS = {BEGINNING, CONTINUE}
+OURS = {BEGINNING, CONTINUE, NO_CONTENT}
 many = settings(max_examples=100, deadline=None)
 
 
@@ -117,13 +118,13 @@ def test_no_result_is_called_lost_that_comes_later(history: list[Message]) -> No
 LOST = TextBlock(LOST_RESULT)
 
 
-@given(histories, sound_histories(2))
+@given(histories, words, sound_histories(2))
 @many
 def test_what_was_sent_stays_a_prefix_of_what_is_sent_next(
-    history: list[Message], run: list[Message]
+    history: list[Message], question: str, run: list[Message]
 ) -> None:
     """Prompt caching and the seals of thinking depend on it."""
-    asked = [*history, user_text("question")]
+    asked = [*history, user_text(question)]
     sent = repair(asked)
     fresh = [_renamed(message) for message in run[1:]]
     assert list(repair([*asked, *fresh])) == [*sent, *fresh]
@@ -320,6 +321,17 @@ CASES: dict[str, tuple[list[Message], list[Message]]] = {
     "answers in a row become one message": (
         [Q, assistant_text("x"), asks("a"), answers("a")],
         [Q, Message("assistant", (TextBlock("x"), call("a"))), answers("a")],
+    ),
+    "a blank question keeps two answers apart": (
+        [Q, assistant_text("x"), user_text(" "), assistant_text("y"), user_text("")],
+        [
+            *(Q, assistant_text("x"), user_text(NO_CONTENT)),
+            *(assistant_text("y"), user_text(NO_CONTENT)),
+        ],
+    ),
+    "a blank question beside words of the user's goes": (
+        [Q, assistant_text("x"), user_text(" "), NEXT, user_text("")],
+        [Q, assistant_text("x"), NEXT],
     ),
     "an assistant that speaks last gets a short word": (
         [Q, assistant_text("half an ans")],

@@ -72,18 +72,24 @@ class ScriptedTerminal:
         os.write(self._master, control)
 
     async def leave(self, control: bytes) -> int:
-        """Press a key as often as a person would until it ends; the exit code.
+        """Press a key as often as a person would until it is heeded; the exit code.
 
-        A signal that comes just before Python begins to read is noticed with the next key only.
+        A signal that comes just before Python begins to read is noticed with the next key only. One
+        that comes after the first was heeded, when a line has been ended, would kill the process.
         """
+        before = len(self.shown)
         async with asyncio.timeout(_WAIT_S):
-            while True:
+            while "\n" not in self.shown[before:] and self._process.returncode is None:
                 self.press(control)
-                try:
+                with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(2):
-                        return await self._process.wait()
-                except TimeoutError:
-                    continue
+                        await self._line_ended(before)
+            return await self._process.wait()
+
+    async def _line_ended(self, after: int) -> None:
+        while "\n" not in self.shown[after:]:
+            self._grew.clear()
+            await self._grew.wait()
 
     async def ended(self) -> int:
         """The exit code."""

@@ -2,85 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from bridge.config import load
-from tests.bridge.cli.scripted import ScriptedTerminal, environ, piped, terminal
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.anthropic_rules import Rules
-from tests.servers.llm import LlmRequest, LlmServer
+from tests.bridge.cli.scripted import environ, piped, terminal
+from tests.bridge.cli.setup_world import (
+    CTRL_C,
+    CTRL_D,
+    SetupWorld,
+    answer_all,
+    end_bot,
+    owner_code,
+    setup_world,
+)
+from tests.servers.llm import LlmRequest
 from tests.servers.openai import OpenAIServer
 from tests.servers.slack import SlackServer
-from tests.servers.telegram import TelegramServer
-
-CTRL_C, CTRL_D = b"\x03", b"\x04"
-
-
-@dataclass
-class World:
-    telegram: TelegramServer
-    llm: LlmServer
-    home: Path
-    env: dict[str, str]
-
-    def terminal(self, *words: str):
-        return terminal("setup", *words, cwd=self.home, env=self.env)
-
-    @property
-    def config(self) -> Path:
-        return self.home / "config.yaml"
-
-    @property
-    def secrets(self) -> Path:
-        return self.home / ".env"
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    rules = Rules(models=("claude-haiku-5-5",))
-    async with TelegramServer() as telegram, AnthropicServer(rules) as llm:
-        env = environ(
-            tmp_path,
-            TELEGRAM_BASE_URL=telegram.base_url.removesuffix("/bot"),
-            ANTHROPIC_BASE_URL=llm.base_url,
-        )
-        yield World(telegram, llm, tmp_path, env)
+async def world(tmp_path: Path) -> AsyncIterator[SetupWorld]:
+    async with setup_world(tmp_path) as world:
+        yield world
 
 
-async def answer_all(person: ScriptedTerminal, world: World, zone: str = "") -> None:
-    """The four questions, without a mistake."""
-    await person.expect("Bot token")
-    person.type(world.telegram.token)
-    await person.expect("fine: @galata_test_bot")
-    await person.expect("Key of Anthropic")
-    person.type(world.llm.api_key)
-    await person.expect("fine: claude-haiku-5-5 answers")
-    await person.expect("Time zone [Europe/Berlin]")
-    person.type(zone)
-    await person.expect("Spending limit per month, in USD [20]")
-    person.type("")
-
-
-async def owner_code(person: ScriptedTerminal) -> str:
-    await person.expect("https://t.me/galata_test_bot?start=own_")
-    await person.expect("▀")  # the QR code
-    found = re.search(r"\?start=(own_[A-Za-z0-9_-]+)", person.shown)
-    assert found is not None
-    return found[1]
-
-
-async def end_bot(person: ScriptedTerminal) -> None:
-    """Ctrl-C once it runs: it has shown its link."""
-    person.press(CTRL_C)
-    assert await person.ended() == 0
-
-
-async def test_four_questions_lead_to_the_first_answer(world: World) -> None:
+async def test_four_questions_lead_to_the_first_answer(world: SetupWorld) -> None:
     async with world.terminal() as person:
         await answer_all(person, world, zone="Asia/Tokyo")
         await person.expect("The bot starts now")
@@ -95,10 +44,10 @@ async def test_four_questions_lead_to_the_first_answer(world: World) -> None:
         assert world.telegram.token not in person.shown
         assert world.llm.api_key not in person.shown
     assert world.llm.refusals == []
-    assert_well_written(world)
+    await assert_well_written(world)
 
 
-def assert_well_written(world: World) -> None:
+async def assert_well_written(world: SetupWorld) -> None:
     """A short configuration that says what was answered, its secrets apart and private."""
     text = world.config.read_text()
     assert len(text.splitlines()) <= 15
@@ -114,9 +63,10 @@ def assert_well_written(world: World) -> None:
     assert config.channels.telegram.token.get_secret_value() == world.telegram.token
     assert config.channels.telegram.base_url == world.env["TELEGRAM_BASE_URL"]
     assert sorted(path.name for path in world.home.iterdir()) == [".env", "config.yaml", "data"]
+    await world.assert_accepted()
 
 
-async def test_every_wrong_answer_is_told_and_asked_again(world: World) -> None:
+async def test_every_wrong_answer_is_told_and_asked_again(world: SetupWorld) -> None:
     async with world.terminal() as person:
         await person.expect("Bot token")
         person.type("nonsense")
@@ -155,7 +105,7 @@ async def test_every_wrong_answer_is_told_and_asked_again(world: World) -> None:
 
 
 async def test_keys_of_the_environment_are_offered_and_never_beat_what_was_typed(
-    world: World,
+    world: SetupWorld,
 ) -> None:
     world.env["TELEGRAM_BOT_TOKEN"] = world.telegram.token
     world.env["ANTHROPIC_API_KEY"] = "sk-ant-api03-old"
@@ -174,7 +124,7 @@ async def test_keys_of_the_environment_are_offered_and_never_beat_what_was_typed
 
 
 @pytest.mark.parametrize(("control", "code"), [(CTRL_C, 130), (CTRL_D, 1)])
-async def test_leaving_early_writes_nothing(world: World, control: bytes, code: int) -> None:
+async def test_leaving_early_writes_nothing(world: SetupWorld, control: bytes, code: int) -> None:
     async with world.terminal() as person:
         await person.expect("Bot token")
         person.type(world.telegram.token)
@@ -185,7 +135,20 @@ async def test_leaving_early_writes_nothing(world: World, control: bytes, code: 
     assert list(world.home.iterdir()) == []
 
 
-async def test_it_needs_a_terminal(world: World) -> None:
+async def test_what_no_answer_can_mend_ends_it_with_the_reason(world: SetupWorld) -> None:
+    world.env["TELEGRAM_BASE_URL"] = "example.org"
+    async with world.terminal() as person:
+        await person.expect("Bot token")
+        person.type(world.telegram.token)
+        await person.expect("TELEGRAM_BASE_URL is no address such as")
+        assert await person.ended() == 1
+    async with world.terminal("--config", "none/config.yaml") as person:
+        await person.expect("none is no folder: create it first")
+        assert await person.ended() == 1
+    assert list(world.home.iterdir()) == []
+
+
+async def test_it_needs_a_terminal(world: SetupWorld) -> None:
     code, _, errors = await piped("setup", cwd=world.home, env=world.env)
     assert code == 2
     assert "needs a terminal" in errors
@@ -235,7 +198,7 @@ class KeylessServer(OpenAIServer):
         """Nobody is asked for a key."""
 
 
-async def test_an_endpoint_of_ones_own_may_need_no_key(world: World) -> None:
+async def test_an_endpoint_of_ones_own_may_need_no_key(world: SetupWorld) -> None:
     async with KeylessServer() as llm:
         world.env |= {"OPENAI_BASE_URL": llm.base_url, "GALATA_MODEL": "tiny:latest"}
         async with world.terminal() as person:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bridge.cli.setup_answers import Answers, Endpoint
 from bridge.cli.setup_changes import Written, again, first, free_name
 from bridge.cli.setup_earlier import Earlier, read_earlier
-from bridge.cli.setup_files import env_text, read_env, write_private
+from bridge.cli.setup_files import env_text, write_private
 from bridge.config import Config, ConfigError, load
 from bridge.known_models import DEFAULTS, model_settings
 
@@ -46,7 +46,7 @@ class Folder:
         write_private({self.file: config.encode(), self.env: env.encode()})
 
     def write(self, written: Written) -> Config:
-        env = env_text(read_env(self.env), written.secrets)
+        env = env_text(self.env.read_text(), written.secrets)
         write_private({self.env: env.encode(), self.file: written.config.encode()})
         return load(self.file, {})
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bridge.cli.options import CommandFailed
 from bridge.cli.setup_files import (
     copy_beside,
+    env_of,
     env_text,
     must_be_writable,
-    read_env,
     read_file,
     write_private,
 )
@@ -42,6 +42,7 @@ def test_other_variables_stay_to_the_letter_also_those_of_several_lines() -> Non
     text = env_text(present, {"SLACK_APP_TOKEN": "new"})
     assert text == present.replace('SLACK_APP_TOKEN="x\ny"', "SLACK_APP_TOKEN='new'")
     assert env_text(present, {}) == present
+    assert env_text(present, {"SLACK_APP_TOKEN": "x\ny"}) == present
 
 
 def test_files_are_replaced_at_once_and_private(tmp_path: Path) -> None:
@@ -78,10 +79,9 @@ def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_or_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_bytes(b"A=\xff")
     with pytest.raises(CommandFailed, match="nothing was written"):
-        read_env(tmp_path / ".env")
-    assert read_env(tmp_path / "none") == ""
+        env_of(b"A=\xff", tmp_path / ".env")
+    assert env_of(None, tmp_path / ".env") == ""
     assert read_file(tmp_path / "none") is None
     with pytest.raises(CommandFailed, match="cannot be read"):
         read_file(tmp_path)

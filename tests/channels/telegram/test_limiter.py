@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from telegram.error import BadRequest, RetryAfter
 
+from channels.parts import Halt, Halted
 from channels.telegram.limiter import Dropped, Limiter, Urgency
 
 T = TypeVar("T")
@@ -244,3 +245,50 @@ def test_a_cancelled_answer_does_not_hold_up_the_next(monkeypatch: pytest.Monkey
         return telegram.times(PRIVATE)
 
     assert in_virtual_time(main) == [0.0, 30.0]
+
+
+@pytest.mark.parametrize("behind", ["bucket", "flood", "another answer"])
+def test_a_halted_answer_leaves_at_once_and_holds_up_nobody(
+    behind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        if behind == "bucket":
+            for _ in range(2):
+                await telegram.request(PRIVATE, "answer")
+        else:
+            telegram.refusals.append(flood(30, monkeypatch))
+        first = None
+        if behind == "another answer":
+            first = asyncio.create_task(telegram.request(PRIVATE, "answer"))
+            await asyncio.sleep(0)
+        halt = Halt()
+        waiting = asyncio.create_task(telegram.request(PRIVATE, halt))
+        await asyncio.sleep(0.5)
+        halt.set()
+        with pytest.raises(Halted):
+            await waiting
+        assert now() == 0.5
+        await asyncio.gather(telegram.request(PRIVATE, "answer"), *filter(None, [first]))
+        return telegram.times(PRIVATE)
+
+    assert (
+        in_virtual_time(main)
+        == {
+            "bucket": [0.0, 0.0, 1.0],
+            "flood": [0.0, 30.0],
+            "another answer": [0.0, 30.0, 30.0],
+        }[behind]
+    )
+
+
+def test_an_answer_that_is_halted_already_is_not_sent() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        halt = Halt()
+        halt.set()
+        with pytest.raises(Halted):
+            await telegram.request(PRIVATE, halt)
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == []
