@@ -18,19 +18,8 @@ from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
 
 COMMANDS = frozenset(
-    [
-        "start",
-        "help",
-        "ask",
-        "new",
-        "retry",
-        "undo",
-        "compact",
-        "context",
-        "status",
-        "whoami",
-    ]  # and those that stop
-)
+    ("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status", "whoami")
+)  # and those that stop
 MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
 

@@ -9,10 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 
+from agent.breaker import RunLimits
+from agent.calls import CallPorts, ModelCall
 from agent.cancel import CancelToken
-from agent.context import TurnWindow
+from agent.context import Working, turns
 from agent.errors import LimitReached, ProviderError, Refusal, ToolError
-from agent.loop import FAILED_MARK, STOPPED_MARK, AgentPorts, AgentRun, AgentTask, ModelCall
+from agent.loop import FAILED_MARK, STOPPED_MARK, AgentPorts, AgentRun, AgentTask
 from agent.messages import (
     Block,
     ImageBlock,
@@ -24,7 +26,6 @@ from agent.messages import (
 from agent.provider import (
     Completed,
     ModelRequest,
-    ModelTraits,
     Provider,
     StopReason,
     StreamEvent,
@@ -33,11 +34,12 @@ from agent.provider import (
     Usage,
 )
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
+from tests.agent.bed import Health, Keeper, Open, model
 from tests.fuzz.histories import DAMAGES, PNG
 from tests.fuzz.judges import Judge, judged, judges
 from tests.fuzz.operations import Cut, Damage, Operation, Reset, Step, Turn
 
-MOST_STEPS = 6
+LIMITS = RunLimits(steps=6, tool_calls=100, seconds=900, tokens=10_000_000)
 SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
@@ -126,13 +128,6 @@ class _Journal:
         self.rows.setdefault(ordinal, message)
 
 
-class _Steps:
-    async def check(self, step: int) -> None:
-        await asyncio.sleep(0)
-        if step > MOST_STEPS:
-            raise LimitReached("steps_per_run", limit=str(MOST_STEPS))
-
-
 class _Recorded:
     """A provider that remembers what it was asked."""
 
@@ -197,7 +192,7 @@ class Conversation:
     ) -> list[Message]:
         """A run to its end; what it leaves in the store."""
         journal, token = _Journal(resumed), CancelToken()
-        run = AgentRun(self._task(provider, token, resumed), _ports(turn, journal))
+        run = AgentRun(self._task(turn, provider, token, resumed), _ports(journal))
         task = asyncio.ensure_future(run.execute())
         token.bind(task)
         for _ in range((turn.cancel_at or 0) * self._spins):
@@ -215,17 +210,16 @@ class Conversation:
         return run.last_run_new_messages
 
     def _task(
-        self, provider: Provider, token: CancelToken, resumed: Sequence[Message]
+        self, turn: Turn, provider: Provider, token: CancelToken, resumed: Sequence[Message]
     ) -> AgentTask:
         return AgentTask(
-            provider=provider,
-            model="model",
+            models=(model(provider),),
             system="Be brief.",
             toolbox=Toolbox(TOOLS),
-            max_output_tokens=100,
-            traits=ModelTraits(),
-            history=tuple(self.rows),
+            history=Working(tuple(turns(self.rows))),
             tool_context=ToolContext("r", "s", UTC, token),
+            limits=LIMITS,
+            max_turns=turn.most_turns,
             resumed=tuple(resumed),
         )
 
@@ -238,12 +232,12 @@ def _question_was_sent(turn: Turn, requests: Sequence[ModelRequest]) -> None:
         assert all(any(word in text for text in said) for word in words)
 
 
-def _ports(turn: Turn, journal: _Journal) -> AgentPorts:
-    async def flush(_: Sequence[Message]) -> None:
-        await asyncio.sleep(0)
-
+def _ports(journal: _Journal) -> AgentPorts:
     async def book(_: ModelCall) -> None:
         await asyncio.sleep(0)
 
-    window = TurnWindow(turn.most_turns)
-    return AgentPorts(window, journal, _Steps(), flush, book, lambda _: None)
+    async def sleep(_: float) -> None:
+        await asyncio.sleep(0)
+
+    calls = CallPorts(Health(), book, lambda _: None, sleep)
+    return AgentPorts(Keeper(), journal, Open(), calls)
