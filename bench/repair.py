@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Sequence
 from itertools import cycle
@@ -25,26 +24,26 @@ _FAULTS = ("lost", "doubled", "late", "disordered", "same id", "blank", "half ma
 
 
 def repair() -> Measures:
-    """The median of some repairs of a legal and of a broken history of 10,000 messages, in CPU time,
-    which is the time it takes where nothing else runs."""
+    """A legal and a broken history of 10,000 messages; the least CPU time of some repairs, which is
+    what one takes on a machine where nothing else runs."""
     legal = history(MESSAGES)
     faulty = broken(MESSAGES)
     assert mended(legal) is legal
     assert violations(faulty)
     assert violations(mended(faulty)) == []
     return {
-        "repair_legal_ms": Measure(_median_ms(legal), "ms", 5),
-        "repair_broken_ms": Measure(_median_ms(faulty), "ms", 20),
+        "repair_legal_ms": Measure(_least_ms(legal), "ms", 5),
+        "repair_broken_ms": Measure(_least_ms(faulty), "ms", 20),
     }
 
 
-def _median_ms(messages: Sequence[Message]) -> float:
+def _least_ms(messages: Sequence[Message]) -> float:
     spent = []
     for _ in range(REPEATS):
         since = time.process_time()
         mended(messages)
         spent.append(1000 * (time.process_time() - since))
-    return statistics.median(spent)
+    return min(spent)
 
 
 def history(size: int) -> list[Message]:
