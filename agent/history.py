@@ -1,23 +1,15 @@
 """Line 2: a history that every provider takes, made before every send.
 
-`violations` is the oracle: what is wrong with a list of messages, one finding a line. `repair`
-makes any list legal; it is pure, deterministic, idempotent and linear, and gives the same object
-back when nothing is wrong, which `is_legal` sees in one tight pass. The three share no code, so
-that each judges the others.
-
-Legal means: the first message begins a turn; roles alternate; no empty message and no blank text;
-each `tool_use` has a unique id and its one result in the directly following user message, where
-results come first and in the order of the calls; no result stands anywhere else; no call is half
-made; the last message is the user's. Thinking never stands alone. Each provider's own rules are
-its renderer's.
+`repair` makes any list of messages legal, in the sense of `agent.legality`; it is pure,
+deterministic, idempotent and linear, and gives the same object back when nothing is wrong. Each
+provider's own rules are its renderer's.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
+from agent.legality import is_legal, is_said, violations
 from agent.messages import (
     Block,
     ImageBlock,
@@ -27,164 +19,24 @@ from agent.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-    begins_turn,
 )
+
+__all__ = [  # and what a legal history is
+    "BEGINNING",
+    "CONTINUE",
+    "LOST_RESULT",
+    "NO_CONTENT",
+    "is_legal",
+    "lost_result",
+    "repair",
+    "violations",
+]
 
 # Placeholders have letters: providers refuse blank text as well as empty text (field case 14).
 LOST_RESULT = "The result of this call was lost: it may or may not have taken effect."
 NO_CONTENT = "(no content)"
 BEGINNING = "(the conversation begins here)"
 CONTINUE = "(continue)"
-
-
-# The oracle -------------------------------------------------------------------------------------
-
-
-def violations(messages: Sequence[Message]) -> list[str]:
-    """Everything that a strict provider would refuse, as `message N: what`; empty when legal."""
-    found: list[str] = []
-    if not messages:
-        return ["no messages"]
-    if not begins_turn(messages[0]):
-        found.append("message 0: the first message must be the user's, with text or an image")
-    if messages[-1].role != "user":
-        found.append(f"message {len(messages) - 1}: the last message must be the user's")
-    seen: set[str] = set()
-    for index, message in enumerate(messages):
-        previous = messages[index - 1] if index else None
-        findings = [
-            *_bad_order(message, previous),
-            *_bad_blocks(message, seen),
-            *_bad_results(message, previous),
-        ]
-        found += [f"message {index}: {finding}" for finding in findings]
-    if messages[-1].tool_uses:
-        found.append(f"message {len(messages) - 1}: calls without results")
-    return found
-
-
-def _bad_order(message: Message, previous: Message | None) -> Iterator[str]:
-    if previous is not None and previous.role == message.role:
-        yield f"two {message.role} messages in a row"
-    if not message.blocks:
-        yield "empty"
-    elif all(isinstance(block, ThinkingBlock) for block in message.blocks):
-        yield "nothing but thinking"
-
-
-def _bad_blocks(message: Message, seen: set[str]) -> Iterator[str]:
-    for block in message.blocks:
-        match block:
-            case TextBlock() if not block.text.strip():
-                yield "blank text"
-            case ToolUseBlock():
-                yield from _bad_call(message.role, block, seen)
-            case ToolResultBlock() if message.role == "assistant":
-                yield "a result in an assistant message"
-            case ToolResultBlock() if not block.content or any(
-                isinstance(part, TextBlock) and not part.text.strip() for part in block.content
-            ):
-                yield "a result without content"
-            case ThinkingBlock() if message.role == "user":
-                yield "thinking in a user message"
-            case ImageBlock() if message.role == "assistant":
-                yield "an image in an assistant message"
-            case _:
-                pass
-
-
-def _bad_call(role: Role, call: ToolUseBlock, seen: set[str]) -> Iterator[str]:
-    if role == "user":
-        yield "a call in a user message"
-        return
-    if call.id in seen or not call.id:
-        yield f"call id {call.id!r} is not unique"
-    seen.add(call.id)
-    if call.raw is not None:
-        yield f"call {call.id!r} is half made"
-
-
-def _bad_results(message: Message, previous: Message | None) -> Iterator[str]:
-    if message.role != "user":
-        return
-    calls = [call.id for call in previous.tool_uses] if previous else []
-    results = [result.tool_use_id for result in message.tool_results]
-    if calls != results:
-        yield f"calls {calls} are answered by results {results}"
-    heads = message.blocks[: len(results)]
-    if not all(isinstance(block, ToolResultBlock) for block in heads):
-        yield "results must come first"
-
-
-# The fast path ----------------------------------------------------------------------------------
-
-
-def is_legal(messages: Sequence[Message]) -> bool:
-    """Whether `violations` finds nothing; 10,000 messages take about 2 ms."""
-    if len(messages) % 2 == 0:
-        return False
-    walk = iter(messages)
-    first = next(walk)
-    if first.role != "user" or not first.blocks or not _said(first.blocks):
-        return False
-    used: set[str] = set()
-    for reply, answer in zip(walk, walk, strict=True):
-        if reply.role != "assistant" or answer.role != "user":
-            return False
-        ids = _legal_calls(reply.blocks, used)
-        if ids is None or not _answered(ids, answer.blocks):
-            return False
-    return True
-
-
-def _legal_calls(blocks: tuple[Block, ...], used: set[str]) -> list[str] | None:
-    """The ids of an assistant message's calls, None when the message is not legal."""
-    ids: list[str] = []
-    speaks = False
-    for block in blocks:
-        if isinstance(block, TextBlock):
-            text = block.text
-            if not text or text.isspace():
-                return None
-            speaks = True
-        elif isinstance(block, ToolUseBlock):
-            id_ = block.id
-            if block.raw is not None or not id_ or id_ in used:
-                return None
-            used.add(id_)
-            ids.append(id_)
-        elif not isinstance(block, ThinkingBlock):
-            return None
-    return ids if speaks or ids else None
-
-
-def _answered(ids: list[str], blocks: tuple[Block, ...]) -> bool:
-    """Whether a user message answers just these calls, in order and before anything else."""
-    if not ids:
-        return bool(blocks) and _said(blocks)
-    if len(blocks) < len(ids):
-        return False
-    for id_, block in zip(ids, blocks, strict=False):
-        if not isinstance(block, ToolResultBlock) or block.tool_use_id != id_:
-            return False
-        if not block.content or not _said(block.content):
-            return False
-    return len(blocks) == len(ids) or _said(blocks[len(ids) :])
-
-
-def _said(blocks: tuple[Block, ...]) -> bool:
-    """Whether these are texts that are not blank, and images."""
-    for block in blocks:
-        if isinstance(block, TextBlock):
-            text = block.text
-            if not text or text.isspace():
-                return False
-        elif not isinstance(block, ImageBlock):
-            return False
-    return True
-
-
-# Repair -----------------------------------------------------------------------------------------
 
 
 def repair(messages: Sequence[Message]) -> Sequence[Message]:
@@ -206,90 +58,132 @@ def repair(messages: Sequence[Message]) -> Sequence[Message]:
         return messages
     results = _Results()
     kept = [results.settle(message) for message in messages]
-    return tuple(_assembled(kept, results.answers))
+    return tuple(_assembled(kept, results))
 
 
 # A message, the blocks that stay in it but for results, and the ids of its calls.
-_Kept = tuple[Message, list[Block], list[str]]
+_Kept = tuple[Message, Sequence[Block], Sequence[str]]
 
 
 class _Results:
-    """Which result belongs to which call; ids are made unique on the way, on both halves."""
+    """Which result belongs to which call; ids are made unique on the way, on both halves.
+
+    No container is made for a call, and none for a message where nothing changes: this is most of
+    the time that a repair takes.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, ToolResultBlock] = {}  # by the call's new id
+        self.half_made: set[str] = set()  # new ids of calls whose arguments are no object
         self._used: set[str] = set()
         self._numbers: dict[str, int] = {}  # the last suffix of an id that was used again
-        self._waiting: dict[str, deque[str]] = {}  # new ids of unanswered calls, by the old id
+        # By old id, the new id of the next call that waits for a result; and from there on, by new
+        # id, the next call with the same old id in the same message.
+        self._waiting: dict[str, str] = {}
+        self._after: dict[str, str] = {}
 
     def settle(self, message: Message) -> _Kept:
         """What stays in a message. They are given in order."""
-        return self._reply(message) if message.role == "assistant" else self._answer(message)
+        if message.role == "assistant":
+            return self._reply(message)
+        if is_said(message.blocks):
+            return message, message.blocks, ()
+        return self._answer(message)
 
     def _reply(self, message: Message) -> _Kept:
         kept: list[Block] = []
         ids: list[str] = []
-        waiting: dict[str, deque[str]] = {}
+        speaks = False
+        newest: dict[str, str] = {}  # by old id, the new id of the call before
         for block in message.blocks:
             if isinstance(block, TextBlock):
-                if block.text and not block.text.isspace():
+                text = block.text
+                if text and not text.isspace():
                     kept.append(block)
+                    speaks = True
             elif isinstance(block, ToolUseBlock):
-                id_ = self._unused(block.id)
+                id_ = self._take_call(block, newest)
                 ids.append(id_)
-                waiting.setdefault(block.id, deque()).append(id_)
-                kept.append(block if id_ == block.id else replace(block, id=id_))
+                kept.append(block if id_ == block.id else _renamed(block, id_))
             elif isinstance(block, ThinkingBlock):
                 kept.append(block)
-        self._waiting.update(waiting)
-        return message, kept, ids
+        return message, kept if speaks or ids else (), ids
+
+    def _take_call(self, call: ToolUseBlock, newest: dict[str, str]) -> str:
+        """The call's new id."""
+        old = id_ = call.id
+        if not old or old in self._used:
+            id_ = self._unused(old or "call")
+        self._used.add(id_)
+        if call.raw is not None:
+            self.half_made.add(id_)
+        if old in newest:
+            self._after[newest[old]] = id_
+        else:
+            self._waiting[old] = id_
+        newest[old] = id_
+        return id_
+
+    def _unused(self, base: str) -> str:
+        id_ = base
+        while id_ in self._used:
+            number = self._numbers[base] = self._numbers.get(base, 1) + 1
+            id_ = f"{base}_{number}"
+        return id_
 
     def _answer(self, message: Message) -> _Kept:
         kept: list[Block] = []
         for block in message.blocks:
-            if isinstance(block, TextBlock):
-                if block.text and not block.text.isspace():
-                    kept.append(block)
-            elif isinstance(block, ToolResultBlock):
-                waiting = self._waiting.get(block.tool_use_id)
-                if waiting:
-                    id_ = waiting.popleft()
+            if isinstance(block, ToolResultBlock):
+                old = block.tool_use_id
+                id_ = self._waiting.pop(old, None)
+                if id_ is not None:
                     self.answers[id_] = _with_content(block, id_)
-            elif isinstance(block, ImageBlock):
+                    if id_ in self._after:
+                        self._waiting[old] = self._after[id_]
+            elif isinstance(block, ImageBlock) or (
+                isinstance(block, TextBlock) and block.text and not block.text.isspace()
+            ):
                 kept.append(block)
-        return message, kept, []
-
-    def _unused(self, wanted: str) -> str:
-        id_ = base = wanted or "call"
-        while id_ in self._used:
-            number = self._numbers[base] = self._numbers.get(base, 1) + 1
-            id_ = f"{base}_{number}"
-        self._used.add(id_)
-        return id_
+        return message, kept, ()
 
 
-def _assembled(kept: Iterable[_Kept], answers: dict[str, ToolResultBlock]) -> Iterator[Message]:
+def _assembled(kept: Iterable[_Kept], results: _Results) -> Iterator[Message]:
     """The legal history of what stays: each message with calls is followed by all its results."""
+    answers, half_made = results.answers, results.half_made
     role: Role = "user"
-    blocks: list[Block] = []
+    blocks: Sequence[Block] = ()
     source: Message | None = None  # given back when nothing in it changed
     nothing = BEGINNING
     for message, said, ids in kept:
-        if message.role == "assistant":
-            said, ids = _whole(said, ids, answers)
+        if half_made and not half_made.isdisjoint(ids):
+            said, ids = _whole(said, results)
         if message.role == role:
-            blocks += said
+            blocks = _joined(blocks, said)
             source = message
         elif said or _is_silent(message):
-            yield _made(role, blocks or [TextBlock(nothing)], source)
+            yield _made(role, blocks or (TextBlock(nothing),), source)
             role, blocks, source, nothing = message.role, said, message, NO_CONTENT
         if ids:
             yield _made(role, blocks, source)
-            results = [answers.get(id_) or lost_result(id_) for id_ in ids]
-            role, blocks, source = "user", [*results], None
-    yield _made(role, blocks or [TextBlock(nothing)], source)
+            role, source = "user", None
+            blocks = [answers.get(id_) or lost_result(id_) for id_ in ids]
+    yield _made(role, blocks or (TextBlock(nothing),), source)
     if role == "assistant":
         yield Message("user", (TextBlock(CONTINUE),))
+
+
+def _renamed(call: ToolUseBlock, id_: str) -> ToolUseBlock:
+    return ToolUseBlock(id_, call.name, call.arguments, call.raw)
+
+
+def _joined(blocks: Sequence[Block], more: Sequence[Block]) -> Sequence[Block]:
+    """Both, in one list that grows."""
+    if not more:
+        return blocks
+    joined = blocks if isinstance(blocks, list) else list(blocks)
+    joined += more
+    return joined
 
 
 def _is_silent(message: Message) -> bool:
@@ -298,41 +192,35 @@ def _is_silent(message: Message) -> bool:
     return message.role == "user" and not message.tool_results
 
 
-def _made(role: Role, blocks: list[Block], source: Message | None) -> Message:
+def _made(role: Role, blocks: Sequence[Block], source: Message | None) -> Message:
     made = tuple(blocks)
     return source if source is not None and source.blocks == made else Message(role, made)
 
 
-def _whole(
-    blocks: list[Block], ids: list[str], answers: dict[str, ToolResultBlock]
-) -> tuple[list[Block], list[str]]:
+def _whole(blocks: Sequence[Block], results: _Results) -> tuple[list[Block], list[str]]:
     """An assistant message without half-made calls, and the ids of its calls; nothing at all when
     only thinking stays. A half-made call that was answered counts as made, without the arguments
     that nobody could read."""
-    whole: list[Block] = blocks
-    if ids and any(isinstance(block, ToolUseBlock) and block.raw is not None for block in blocks):
-        whole = []
-        for block in blocks:
-            if not isinstance(block, ToolUseBlock) or block.raw is None:
-                whole.append(block)
-            elif block.id in answers:
-                whole.append(replace(block, raw=None))
-        ids = [block.id for block in whole if isinstance(block, ToolUseBlock)]
-    for block in whole:
-        if not isinstance(block, ThinkingBlock):
-            return whole, ids
-    return [], ids
+    whole: list[Block] = []
+    for block in blocks:
+        if not isinstance(block, ToolUseBlock) or block.raw is None:
+            whole.append(block)
+        elif block.id in results.answers:
+            whole.append(ToolUseBlock(block.id, block.name, block.arguments))
+    if all(isinstance(block, ThinkingBlock) for block in whole):
+        return [], []
+    return whole, [block.id for block in whole if isinstance(block, ToolUseBlock)]
 
 
 def _with_content(result: ToolResultBlock, id_: str) -> ToolResultBlock:
     """The result under the call's new id, with something in it."""
     content = result.content
-    if not content or not _said(content):
+    if not content or not is_said(content):
         parts = tuple(part for part in content if isinstance(part, ImageBlock) or part.text.strip())
         content = parts or (TextBlock(NO_CONTENT),)
     if content is result.content and id_ == result.tool_use_id:
         return result
-    return replace(result, tool_use_id=id_, content=content)
+    return ToolResultBlock(id_, content, result.is_error)
 
 
 def lost_result(call_id: str, text: str = LOST_RESULT) -> ToolResultBlock:

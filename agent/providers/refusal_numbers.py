@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from agent.providers import vocabulary
+from agent.providers import number_words, vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class _Number:
     value: int
     label: str  # limit, used, input, output, or nothing
     tokens: bool  # whether the word stands there
+    code: bool  # whether it may be an error code
 
 
 LEAST = 64  # tokens; no window is smaller, and positions and counts of messages are
@@ -63,7 +64,7 @@ _NAMED = re.compile(
     r"(?:\bcode|status|http|errno|error|line|column|row|index|position|version|port|\bid|"
     r"message|step|page|attempt|retries|wait|错误码|代码|код)[ :=#(\[\"']*$"
 )
-_CODE_AT_END = re.compile(r"\)\s*[.\"'}]*$")
+_AT_END = re.compile(r"\)\s*(?:[.\"'}]|$)")
 _EXCESS = re.compile(r"(?:\bby|超出了?|over by|reduce .{0,40}\bby) (?:at least |about )?$")
 _TOO_MANY = re.compile(r" ?tokens? (?:over|too many|too long|more than)\b")
 
@@ -93,7 +94,7 @@ def stated(text: str, *, cap: bool) -> Stated:
             if limit is not None:
                 literal.setdefault("limit", int(limit[1]))
             return Stated(**literal)
-    numbers = list(_numbers(text))
+    numbers = _without_code(list(_numbers(text)))
     if cap:
         return _cap(numbers)
     return _window(numbers, both=vocabulary.OUTPUT.search(text) is not None)
@@ -102,7 +103,7 @@ def stated(text: str, *, cap: bool) -> Stated:
 def requested_over_limit(text: str) -> tuple[int, int] | None:
     """The limit of a minute and the one request that is larger, where both are stated."""
     text = _joined(text)
-    limit, asked = vocabulary.MINUTE_LIMIT.search(text), vocabulary.REQUESTED.search(text)
+    limit, asked = number_words.MINUTE_LIMIT.search(text), number_words.REQUESTED.search(text)
     if limit is None or asked is None:
         return None
     pair = int(limit["number"]), int(asked["number"])
@@ -129,18 +130,18 @@ def _numbers(text: str) -> Iterator[_Number]:
     for found in _NUMBER.finditer(text):
         before, after = text[previous : found.start()][-_CLAUSE:], text[found.end() :][:_CLAUSE]
         value = _value(found)
-        if value < LEAST:
+        label, behind = _label(before, after)
+        if value < LEAST and not behind:
             continue
         previous = found.end()
         if _OTHER_UNIT.match(after) or _NAMED.search(before):
             continue
         if _EXCESS.search(before) or _TOO_MANY.match(after):
             continue
-        if before.endswith("(") and _CODE_AT_END.match(after) and _is_code(value):
-            continue
         if after.startswith(" (exclusive)"):
             value -= 1
-        yield _Number(value, _label(before, after), vocabulary.TOKENS.match(after) is not None)
+        code = before.endswith("(") and _AT_END.match(after) is not None and _is_code(value)
+        yield _Number(value, label, number_words.TOKENS.match(after) is not None, code)
 
 
 def _is_code(value: int) -> bool:
@@ -153,18 +154,24 @@ def _value(found: re.Match[str]) -> int:
     return round(float(found["digits"] + (found["part"] or "")) * _TIMES.get(unit, 1))
 
 
-def _label(before: str, after: str) -> str:
+def _without_code(numbers: list[_Number]) -> list[_Number]:
+    """A number that may be a code is one, unless it is the limit of the only other number."""
+    rest = [number for number in numbers if not number.code]
+    return numbers if len(rest) == 1 and rest[0].label != "limit" else rest
+
+
+def _label(before: str, after: str) -> tuple[str, bool]:
     """What stands directly behind the number says most, then what stands nearest before it."""
-    behind = vocabulary.CLAUSE_END.split(after, maxsplit=1)[0]
-    for name, pattern in vocabulary.BEHIND.items():
+    behind = number_words.CLAUSE_END.split(after, maxsplit=1)[0]
+    for name, pattern in number_words.BEHIND.items():
         if pattern.match(behind):
-            return name
+            return name, name in ("input", "output")
     ends = {
         name: max((found.end() for found in pattern.finditer(before)), default=0)
-        for name, pattern in vocabulary.BEFORE.items()
+        for name, pattern in number_words.BEFORE.items()
     }
     name = max(ends, key=lambda name: ends[name])
-    return name if ends[name] else ""
+    return (name if ends[name] else ""), False
 
 
 def _window(numbers: list[_Number], *, both: bool) -> Stated:
@@ -207,7 +214,11 @@ def _by_sum(numbers: list[_Number]) -> Stated | None:
     labels = {number.value: number.label for number in reversed(numbers)}
     for first, second in combinations(values, 2):
         others = [value for value in values if value not in (first, second, first + second)]
-        if first + second not in values or not others:
+        if first + second not in values:
+            continue
+        if not others and "output" in (labels[first], labels[second]):
+            others = [first + second]  # the two fill the window to the last token
+        if not others:
             continue
         output: int | None = min(first, second)
         for value in (first, second):
@@ -217,7 +228,7 @@ def _by_sum(numbers: list[_Number]) -> Stated | None:
         if labels[first] == labels[second] == "input":  # messages and functions: no answer in it
             used, output = first + second, None
         limit = next((value for value in others if labels[value] == "limit"), others[0])
-        if labels[first + second] == "limit":  # window = input + what is left
+        if labels[first + second] == "limit" and limit != first + second:  # window = input + rest
             continue
         return Stated(limit=limit, used=used, output=output)
     return None

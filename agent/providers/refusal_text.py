@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from typing import cast
 
 MOST_READ = 20_000  # characters of a body that are read; no refusal is longer
-MOST_MATCHED = 4_000  # characters that the patterns see
+MOST_MATCHED = 3_000  # characters that the patterns see
 _DEEPEST = 12  # levels of JSON
 _LARGEST = 10**12  # of a number that can mean anything here
 
 _HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _TYPED_KEYS = frozenset(
-    "type code status status_code error_code errorcode err_code error_type error_name reason "
-    "__type http_code".split()
-)
+    {"type", "code", "status", "reason", "status_code", "http_code", "__type"}
+) | {f"{prefix}{key}" for prefix in ("error", "error_", "err_") for key in ("code", "type", "name")}
 # Repeated from the request, as validators do; or a model's own words.
 _ECHOES = frozenset({"input", "failed_generation"})
 # A code in what cannot be parsed, such as a Python dict in a sentence.
 _TYPED_TEXT = re.compile(
-    r"""['"](?:error_)?(?:type|code|status|status_code|reason)['"]\s*:\s*['"]?([\w.-]+)"""
+    r"""['"]((?:error_)?(?:type|code|status|status_code|reason))['"]\s*:\s*['"]?([\w.-]+)"""
 )
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 _DATA = re.compile(r"([a-z0-9+/=_-]{60})[a-z0-9+/=_-]{140,}")  # a picture in base64, an id, noise
+_URL = re.compile(r"https?://[!-~]+")  # its words say nothing of the fault
 _ACCENTS = re.compile(r"([a-z])[\u0300-\u036f]+")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "`": None})
 
@@ -57,14 +57,15 @@ def read(body: object) -> Said:
     keyed = {(key, text.strip().lower()) for key, text in found if key in _TYPED_KEYS}
     words = " ".join(text for _, text in found)[:MOST_READ]
     text = uniform(" . ".join(_sentences(found)))
-    codes = {code for _, code in keyed} | set(_TYPED_TEXT.findall(text))
-    return Said(words, text, frozenset(codes), frozenset(keyed))
+    keyed.update(_TYPED_TEXT.findall(text))
+    return Said(words, text, frozenset(code for _, code in keyed), frozenset(keyed))
 
 
 def uniform(text: str) -> str:
     """Lower case, without accents on Latin letters, full-width forms, backticks and escapes."""
     text = _DATA.sub(r"\1", text[:MOST_READ].lower())[:MOST_MATCHED]
     text = text.replace('\\"', '"').replace("\\n", " ")
+    text = _URL.sub(" ", text)
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     text = _ACCENTS.sub(r"\1", unicodedata.normalize("NFD", text))

@@ -5,4 +5,4 @@ from __future__ import annotations
 from hypothesis import settings
 
 settings.register_profile("fuzz", max_examples=2_500, deadline=None)  # of each of four parts
-settings.register_profile("sample", max_examples=60, deadline=None)
+settings.register_profile("sample", max_examples=40, deadline=None)

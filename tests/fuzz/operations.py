@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
@@ -74,6 +74,13 @@ class Reset:
 
 Operation = Turn | Damage | Cut | Reset
 
+
+def often(weights: dict[st.SearchStrategy[Any], int]) -> st.SearchStrategy[Any]:
+    """One of these, each as often as its weight (`one_of` takes doubles out)."""
+    each = [strategy for strategy, weight in weights.items() for _ in range(weight)]
+    return st.sampled_from(each).flatmap(lambda strategy: strategy)
+
+
 calls = st.builds(
     Call,
     ids,
@@ -81,27 +88,36 @@ calls = st.builds(
     st.fixed_dictionaries({"text": words}) | arguments,
     st.sampled_from([None, None, None, '{"text": "a', "[1]", "{'text': 'slip',}"]),
 )
-steps = st.builds(
+_thinks = st.sampled_from(["no", "no", "openly", "withheld"])
+_takes_over = st.none() | st.none() | st.integers(0, 6)
+_few = st.sampled_from([False, False, False, True])
+asking = st.builds(
     Step,
     words,
-    st.lists(calls, max_size=3).map(tuple),
-    st.sampled_from(["no", "no", "openly", "withheld"]),
-    st.none() | st.integers(0, 6),
-    st.sampled_from([False, False, False, True]),
-    st.sampled_from([None] * 6 + [RefusalKind.OVERFLOW, RefusalKind.AUTH]),
+    st.lists(calls, min_size=1, max_size=3).map(tuple),
+    _thinks,
+    _takes_over,
+    _few,
 )
+speaking = st.builds(Step, words, thinks=_thinks, author=_takes_over, cut=_few)
+failing = st.builds(
+    Step,
+    words,
+    failure=st.sampled_from([RefusalKind.OVERFLOW, RefusalKind.OVERFLOW, RefusalKind.AUTH]),
+)
+steps = often({asking: 8, speaking: 2, failing: 1})
 questions: st.SearchStrategy[tuple[Block, ...]] = st.one_of(
     words.map(lambda text: (TextBlock(text),)),
     st.just((ImageBlock("image/png", PNG), TextBlock("what is it?"))),
 )
 _authors, _most_turns = st.integers(0, 6), st.sampled_from([1, 2, 3, 20])
-_all_steps = st.lists(steps, max_size=4).map(tuple)
+_all_steps = st.integers(0, 5).flatmap(lambda n: st.lists(steps, min_size=n, max_size=n)).map(tuple)
 turns = st.builds(
     Turn,
     questions,
     _all_steps,
     _authors,
-    st.none() | st.integers(0, 40),
+    st.none() | st.integers(1, 60),
     most_turns=_most_turns,
 )
 crashes = st.builds(
@@ -109,12 +125,12 @@ crashes = st.builds(
     questions,
     _all_steps,
     _authors,
-    st.integers(0, 40),
+    st.integers(1, 60),
     st.sampled_from(["crashed", "crashed and resumed"]),
     _most_turns,
 )
 damages = st.builds(Damage, st.integers(0, 5), st.integers(0, 30), st.integers(0, 5))
 cuts = st.builds(Cut, st.integers(0, 30), st.integers(0, 30))
 operations: st.SearchStrategy[Sequence[Operation]] = st.lists(
-    st.one_of(turns, turns, turns, crashes, damages, cuts, st.builds(Reset)), min_size=1, max_size=7
+    often({turns: 8, crashes: 3, damages: 2, cuts: 1, st.builds(Reset): 1}), min_size=2, max_size=8
 )

@@ -4,6 +4,7 @@ rules of the strict servers."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from agent.providers.openai_body import Dialect
 from agent.providers.wire import WireIds, clean
 from agent.tools import ToolSpec
 from tests.fuzz.histories import MODEL, any_histories, damaged_histories, ids, words
+from tests.fuzz.judges import judged, judges, on_the_wire
 from tests.servers import anthropic_rules, openai_rules
 
 NOW = ToolSpec("now", "The time.", {"type": "object", "properties": {}})
@@ -45,13 +47,6 @@ requests = st.builds(
     st.just(500),
     traits,
 )
-
-
-def on_the_wire(body: dict[str, Any]) -> dict[str, Any]:
-    """As the server reads it; raises when it is not valid JSON in UTF-8."""
-    text = json.dumps(body, ensure_ascii=False, allow_nan=False)
-    read: dict[str, Any] = json.loads(text.encode())
-    return read
 
 
 @given(requests)
@@ -194,6 +189,47 @@ def step(call: ToolUseBlock, *content: TextBlock | ImageBlock, failed: bool = Fa
 
 
 Q = user_text("q")
+
+
+C1, C2 = (ToolUseBlock(id_, "now", {}) for id_ in ("c1", "c2"))
+A1, A2 = (ToolResultBlock(id_, (TextBlock("ok"),)) for id_ in ("c1", "c2"))
+SHAPES: dict[str, list[Message]] = {
+    "calls, then a question": [Q, Message("assistant", (C1,)), Q],
+    "results without a call before them": [Message("assistant", ()), Message("user", (A1,)), Q],
+    "results first": [Message("user", (A1,)), Message("user", (A2,)), Q],
+    "two messages with calls, one result": [
+        Q,
+        Message("assistant", (C1,)),
+        Message("assistant", (C2,)),
+        Message("user", (A2,)),
+    ],
+    "questions in a row": [Q, Q, Q],
+    "answers in a row": [Q, assistant_text("a"), assistant_text("b"), Q],
+    "an assistant first": [assistant_text("a"), Q],
+    "an assistant last": [Q, assistant_text("a")],
+    "an empty tool result": [Q, *step(C1), Q],
+    "line feeds beside a call": [Q, Message("assistant", (TextBlock("\n\n"), C1)), Q],
+    "an unreadable call": [Q, Message("assistant", (replace(C1, raw='{"path": "a'),)), Q],
+    "an unreadable call that was answered": [
+        Q,
+        Message("assistant", (replace(C1, raw='{"path": "a'),)),
+        Message("user", (A1,)),
+    ],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_broke_chats_are_taken_by_every_api(shape: str) -> None:
+    judged(judges(), ask(*SHAPES[shape]))
+
+
+@pytest.mark.parametrize("system", ["", " ", "\n"])
+def test_an_empty_system_prompt_is_left_out(system: str) -> None:
+    request = replace(ask(Q), system=system)
+    assert "system" not in anthropic_body.render(request, MODEL)
+    rows = openai_body.render(request, MODEL, Dialect())["messages"]
+    assert [row["role"] for row in rows] == ["user"]
 
 
 @pytest.mark.parametrize("id_", ["functions.exec:0", "Bash:12", "call_x|fc_y", "x" * 90, "é"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -853,23 +854,151 @@ def test_what_helps_stays_in_the_detail() -> None:
     assert detail_of(text) == text
 
 
-@given(st.text(), st.sampled_from([None, 200, 400, 404, 413, 422, 429, 500, 529]))
+LISTS = Path(__file__).parent / "refusals"
+
+
+def listed() -> list[tuple[str, int | None, K, int | None, int | None, Any]]:
+    """The lists in `refusals/`: each line as (where, status, kind, limit, requested, body)."""
+    rows: list[Any] = []
+    for path in sorted(LISTS.glob("*.txt")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line and not line.startswith("#"):
+                status, kind, limit, requested, body = line.split(" ", 4)
+                figures = [
+                    None if text == "-" else int(text) for text in (status, limit, requested)
+                ]
+                where = f"{path.stem}:{number}"
+                given = json.loads(body) if body.startswith("{") else body
+                rows.append((where, figures[0], K(kind), figures[1], figures[2], given))
+    return rows
+
+
+LISTED = listed()
+
+
+def wrapped(status: int | None, body: Any) -> dict[str, Any]:
+    """The same refusal as relays, SDKs and streams hand it on."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    inner = said(body) if isinstance(body, str) else body
+    raw = {"message": "Provider returned error", "metadata": {"raw": json.dumps(inner)}}
+    return {
+        "in OpenAI's shape": inner,
+        "as text": text,
+        "as bytes": text.encode(),
+        "in Anthropic's shape": anthropic_said(text, "error"),
+        "as a string": {"error": text},
+        "in a list": [{"error": {"message": text}}],
+        "in OpenRouter's": {"error": raw},
+        "twice in a string": {"error": {"message": json.dumps(json.dumps(inner))}},
+        "in LiteLLM's": said(
+            f"litellm.APIError: OpenAIException - {json.dumps(inner)}", str(status)
+        ),
+        "as an event": f"event: error\ndata: {json.dumps(inner)}\n\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "limit", "requested", "body"),
+    [row[1:] for row in LISTED],
+    ids=[row[0] for row in LISTED],
+)
+def test_a_refusal_is_told_however_it_is_wrapped(
+    status: int | None, kind: K, limit: int | None, requested: int | None, body: Any
+) -> None:
+    told = {how: classify(status, given) for how, given in wrapped(status, body).items()}
+    got = {how: (r.kind, r.limit_tokens, r.requested_tokens) for how, r in told.items()}
+    assert got == dict.fromkeys(told, (kind, limit, requested))
+
+
+def test_the_same_words_mean_money_at_one_provider_and_a_minute_at_another() -> None:
+    words = said(
+        "You exceeded your current quota, please check your plan and billing details.",
+        "insufficient_quota",
+    )
+    assert classify(429, words).kind is K.QUOTA
+    assert classify(429, words, provider="DashScope").kind is K.RATE_LIMIT
+    assert classify(429, words, provider="dashscope-intl.aliyuncs.com").kind is K.RATE_LIMIT
+    paid = said("Access denied, please make sure your account is in good standing.", "Arrearage")
+    assert classify(400, paid, provider="dashscope").kind is K.QUOTA
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please try again in 7m12s.", 432.0),
+        ("Please try again in 4m19.2s. Need more tokens?", 259.2),
+        ("Please try again in 1 hour.", 3_600.0),
+        ("Try again in 1 minute 5 seconds", 65.0),
+        ("Please retry after 26 seconds.", 26.0),
+        ("reached max RPM: 3, please try again after 1 seconds", 1.0),
+        ("Please wait 37 seconds before retrying.", 37.0),
+        ("请在20秒后重试", 20.0),
+        ("20秒後に再試行してください", 20.0),
+        ("20초 후에 다시 시도하세요", 20.0),
+        ("повторите попытку через 20 секунд", 20.0),
+        ("Bitte versuchen Sie es in 20 Sekunden erneut.", 20.0),
+        ("réessayez dans 30 secondes", 30.0),
+        ("Inténtelo de nuevo en 30 segundos", 30.0),
+        ("Tente novamente em 5 segundos", 5.0),
+        ("Limit 60 per 60s exceeded", None),
+        ("You will regain access on 2026-11-01 at 00:00 UTC", None),
+        ({"error": {"details": [{"@type": "RetryInfo", "retryDelay": "34s"}]}}, 34.0),
+        ({"error": {"message": "slow down", "retry_after": 20}}, 20.0),
+        ({"retry_after_ms": 1500}, 1.5),
+        ({"error": {"type": "usage_limit_reached", "resets_in_seconds": 7200}}, 7_200.0),
+    ],
+)
+def test_a_wait_is_read_in_each_of_its_wordings(words: Any, seconds: float | None) -> None:
+    assert classify(429, words).retry_after_s == seconds
+
+
+STATUSES = st.none() | st.integers(-1, 1_000)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+# What the patterns look for, in no order that anybody wrote.
+PIECES = st.sampled_from(
+    [word for row in LISTED for word in str(row[5]).split()]
+    + ["{", "[", '"', "\\u", "<html", "\ud800"]
+)
+
+
+@given(STATUSES, st.text() | st.binary() | JSON | st.lists(PIECES).map(" ".join))
 @settings(deadline=None)
-def test_any_body_gives_a_refusal_with_one_bounded_line(body: str, status: int | None) -> None:
+def test_any_body_gives_a_refusal_with_one_bounded_line(status: int | None, body: Any) -> None:
     refusal = classify(status, body)
     assert len(refusal.detail) <= MOST_DETAIL
     assert "\n" not in refusal.detail
+    refusal.detail.encode()
+    for number in (refusal.limit_tokens, refusal.requested_tokens, refusal.retry_after_s):
+        assert number is None or number >= 0
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    )
-)
+@given(JSON)
 @settings(deadline=None)
-def test_any_json_gives_a_refusal(body: Any) -> None:
+def test_a_body_means_the_same_parsed_and_as_text(body: Any) -> None:
     assert classify(400, body) == classify(400, json.dumps(body))
+
+
+@pytest.mark.parametrize("piece", ['{"a":', "[", '["', "9", "a-1.", "input ", "\\u00", "model "])
+def test_a_body_without_end_is_read_in_part(piece: str) -> None:
+    assert classify(400, piece * 100_000).kind in (K.UNKNOWN, K.FORMAT)
+
+
+def test_deep_json_is_read_as_far_as_a_provider_goes() -> None:
+    deep: Any = "prompt is too long"
+    for _ in range(5_000):
+        deep = [deep]
+    assert classify(400, deep).kind is K.UNKNOWN
+
+
+def test_what_the_request_held_is_no_refusal_and_not_logged() -> None:
+    echo = {"role": "user", "content": "my rate limit: the prompt is too long"}
+    detail = [{"type": "missing", "loc": ["body"], "msg": "Field required", "input": echo}]
+    refusal = classify(422, {"detail": detail})
+    assert refusal.kind is K.FORMAT
+    assert "my rate" not in refusal.detail
 
 
 def response(status: int, body: Any, **headers: str) -> httpx2.Response:
@@ -940,6 +1069,9 @@ def test_whatever_the_sdks_raise_is_a_refusal(error: Exception, kind: K) -> None
         ({"retry_after_ms": "250", "retry_after": "1"}, 0.25),
         ({"retry_after": "soon"}, None),
         ({"retry_after": ""}, None),
+        ({"retry_after": "inf"}, None),
+        ({"retry_after_ms": "nan"}, None),
+        ({"retry_after": "Mon, 01 Jan 99999999999999 00:00:00 GMT"}, None),
         ({}, None),
         (
             {"retry_after": format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)},
@@ -961,3 +1093,18 @@ def test_a_date_to_come_is_read_as_seconds() -> None:
     seconds = refusal_of(error).retry_after_s
     assert seconds is not None
     assert 3_000 < seconds <= 3_600
+
+
+@pytest.mark.parametrize("error", [TypeError("no"), KeyError("x"), RuntimeError("x"), ValueError()])
+def test_a_mistake_of_ours_is_not_tried_again(error: Exception) -> None:
+    refusal = refusal_of(error)
+    assert refusal.kind is K.UNKNOWN
+    assert refusal.detail.startswith(type(error).__name__)
+
+
+def test_the_host_that_refused_tells_whose_words_they_are() -> None:
+    request = httpx2.Request("POST", "https://dashscope.aliyuncs.com/compatible-mode/v1")
+    answer = httpx2.Response(429, json={}, request=request)
+    body = {"code": "insufficient_quota", "message": "You exceeded your current quota"}
+    error = openai.RateLimitError("slow", response=answer, body=body)
+    assert refusal_of(error).kind is K.RATE_LIMIT

@@ -1,0 +1,161 @@
+"""What a refusal wants, from its status, its codes, its words and its numbers, in this order.
+
+A code or a status decides where it means one thing. Where it does not, the sentence is looked at for
+what it speaks of: the pieces are in `agent.providers.vocabulary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.errors import RefusalKind
+from agent.providers import vocabulary as words
+from agent.providers import wordings
+from agent.providers.refusal_numbers import requested_over_limit, stated
+from agent.providers.refusal_text import Said
+
+K = RefusalKind
+
+
+def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
+    """The kind of a refusal that was read; `provider` is its name or host in lower case."""
+    if words.REQUEST_TOO_LARGE.search(said.text) or _is_over_minute(said.text):
+        return K.REQUEST_TOO_LARGE
+    if _is_quota(said, provider) or status == 402:
+        return K.QUOTA
+    if status == 429:
+        return _when_429(said)
+    if status in (401, 403, 404, 405, 407, 410, 451):
+        return _when_denied(status, said)
+    found = _found(said)
+    if status is not None and status >= 500:
+        hidden = found in _SAID_BY_SERVERS or words.ORDER.search(said.text)
+        return found if found and hidden else K.TRANSIENT
+    if found is not None:
+        return found
+    return wordings.BY_STATUS.get(status, K.UNKNOWN) if status and status >= 400 else K.TRANSIENT
+
+
+# What a 5xx can hide: a relay passes another server's refusal on, and some servers refuse with 500.
+_SAID_BY_SERVERS = frozenset({K.OVERFLOW, K.OUTPUT_CAP, K.MEDIA, K.CONTENT_FILTER})
+
+
+def _when_429(said: Said) -> RefusalKind:
+    if words.OVERLOADED.search(said.text) and not words.RATE.search(said.text):
+        return K.TRANSIENT
+    window = words.WINDOW.search(said.text) and words.OVERFLOW.search(said.text)
+    if _typed(said) is K.OVERFLOW or (window and not _is_rate(said.text)):
+        return K.OVERFLOW
+    return K.RATE_LIMIT
+
+
+def _when_denied(status: int, said: Said) -> RefusalKind:
+    for pattern, kind in (
+        (words.RATE, K.RATE_LIMIT),
+        (words.CONTENT_FILTER, K.CONTENT_FILTER),
+    ):
+        if status in (403, 404) and pattern.search(said.text):
+            return kind
+    if status == 404 and _is_media(said.text):
+        return K.MEDIA
+    return wordings.BY_STATUS[status]
+
+
+def _is_over_minute(text: str) -> bool:
+    """One request that is larger than a minute allows, so that waiting never helps."""
+    return bool(words.PERIOD.search(text)) and requested_over_limit(text) is not None
+
+
+def _is_quota(said: Said, provider: str) -> bool:
+    typed = _typed(said) is K.QUOTA
+    if not typed and not words.QUOTA.search(said.text):
+        return False
+    if words.QUOTA_OF_A_PERIOD.search(said.words.lower()):
+        return False
+    ambiguous = "insufficient_quota" in said.codes or "current quota" in said.text
+    return not (ambiguous and wordings.QUOTA_MEANS_RATE.search(provider))
+
+
+def _typed(said: Said) -> RefusalKind | None:
+    for code, kind in wordings.CODES.items():
+        if code in said.codes:
+            return kind
+    return next((kind for key, kind in wordings.KEYED_CODES.items() if key in said.keyed), None)
+
+
+def _found(said: Said) -> RefusalKind | None:
+    """By code, else by words; only numbers know better than a code that says overflow."""
+    typed = _typed(said)
+    if typed in (None, K.OVERFLOW) and _is_cap(said.text):
+        return K.OUTPUT_CAP
+    return typed or _spoken(said)
+
+
+def _spoken(said: Said) -> RefusalKind | None:
+    """What the sentences say; the order is that of certainty."""
+    for test, kind in _WORDS:
+        if test(said.text):
+            return kind
+    for pattern, kind in wordings.CODE_PARTS:
+        if any(pattern.search(code) for code in said.codes):
+            return kind
+    return K.TRANSIENT if words.TRANSIENT.search(said.text) else None
+
+
+def _is_media(text: str) -> bool:
+    """A picture or file that cannot be taken; its share of the tokens is no fault of its own."""
+    return any(
+        not words.TOKEN.search(text[max(0, found.start() - 40) : found.end() + 20])
+        for found in words.MEDIA.finditer(text)
+    )
+
+
+def _is_rate(text: str) -> bool:
+    return bool(
+        words.RATE.search(text) or (words.PERIOD.search(text) and words.EXCEEDS.search(text))
+    )
+
+
+def _is_overflow(text: str) -> bool:
+    """Said outright, or made of its parts: a window, or an input counted in tokens, and that it is
+    exceeded, by a word for it or by two numbers."""
+    if words.FIELD_TOO_LONG.search(text):
+        return False
+    if words.OVERFLOW.search(text):
+        return True
+    counted = words.WINDOW.search(text) or (words.INPUT.search(text) and words.TOKEN.search(text))
+    if not counted or words.CHARACTERS.search(text):
+        return False
+    numbers = stated(text, cap=False)
+    compared = (numbers.used or 0) > (numbers.limit or numbers.used or 0)
+    return compared or words.EXCEEDS.search(text) is not None
+
+
+def speaks_of_answer(text: str) -> bool:
+    """Whether only the answer that was asked for is too long, whatever the input."""
+    return words.OUTPUT_CAP.search(text) is not None and words.SUM.search(text) is None
+
+
+def _is_cap(text: str) -> bool:
+    """The answer that was asked for is too long; or input and answer are, and the input fits."""
+    if words.NOT_A_CAP.search(text) or _is_rate(text):
+        return False
+    if speaks_of_answer(text):
+        numbers = stated(text, cap=True)
+        return numbers.used is None or numbers.fits
+    if not _is_overflow(text):
+        return False
+    numbers = stated(text, cap=False)
+    counted_so_far = numbers.used is None and numbers.output is not None and numbers.limit is None
+    both = numbers.output is not None or words.OUTPUT.search(text) is not None
+    return counted_so_far or (numbers.fits and both)
+
+
+_WORDS: tuple[tuple[Callable[[str], object], RefusalKind], ...] = (
+    (_is_media, K.MEDIA),
+    (_is_rate, K.RATE_LIMIT),
+    (words.CONTENT_FILTER.search, K.CONTENT_FILTER),
+    (_is_overflow, K.OVERFLOW),
+    (words.AUTH.search, K.AUTH),
+    (words.FORMAT.search, K.FORMAT),
+)
