@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from agent.messages import Block, ImageBlock, Message, TextBlock
 from channels.base import Attachment, Channel, InboundMessage
-from channels.errors import ChannelError
+from channels.errors import FileRefused
 from channels.media import image_type
 
 # What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
 # at 4,096, Slack at 40,000.
 MOST_CHARACTERS = 100_000
-
-
-class FileUnreadable(Exception):
-    """An attachment cannot be read; the text is for the person who sent it."""
 
 
 class NothingToRetry(Exception):
@@ -40,7 +36,7 @@ class Question:
 async def user_message(question: Question, channel: Channel) -> Message:
     """Fetch what is attached and put everything into one user message.
 
-    Raises `FileUnreadable`. Quotes and documents are marked as such: their words are not the
+    Raises `FileRefused`. Quotes and documents are marked as such: their words are not the
     sender's.
     """
     blocks: list[Block] = []
@@ -66,19 +62,16 @@ def _quoted(text: str | None) -> str:
 
 
 async def _attached(attachment: Attachment, channel: Channel) -> Block:
-    try:
-        data = await channel.fetch(attachment)
-    except ChannelError as error:
-        raise FileUnreadable(str(error)) from error
+    data = await channel.fetch(attachment)
     if attachment.kind == "image":
         media_type = image_type(data)  # what the platform claims may be wrong
         if media_type is None:
-            raise FileUnreadable("it is not a PNG, JPEG, GIF or WebP picture")
+            raise FileRefused("no_picture")
         return ImageBlock(media_type, data)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileUnreadable("it is not a text in UTF-8") from None
+        raise FileRefused("no_text") from None
     return TextBlock(f"[The attached file {_file_name(attachment.name)}:]\n{text}")
 
 

@@ -29,11 +29,12 @@ from bridge.gate import MonthlyGate
 from bridge.lanes import ActiveRun, Outcome
 from bridge.loading import load
 from bridge.outage import Outages
-from bridge.question import FileUnreadable, NothingToRetry, Question, user_message
+from bridge.question import NothingToRetry, Question, user_message
 from bridge.ratios import Ratios
 from bridge.texts import Say, Texts
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Channel, ReplySink, StopControl
+from channels.errors import FileRefused
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.inbox import Inbox
@@ -84,8 +85,9 @@ class TurnServices:
 class TurnPlan:
     """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
 
-    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`:
-    an earlier process had begun this run. `retry_of`: the run whose question is answered again, in
+    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`: the
+    run was begun before; `broken_off`: its process died, and
+    parts of an answer may be in the chat. `retry_of`: the run whose question is answered again, in
     place of its answer.
     """
 
@@ -95,6 +97,7 @@ class TurnPlan:
     person: str
     inbox_ids: tuple[int, ...]
     taken_up: bool
+    broken_off: bool
     question: Question
     channel: Channel
     models: tuple[ChatModel, ...]
@@ -245,7 +248,9 @@ class Turn:
         return not self._token.cancelled and self._outages.postpone(self._plan.session_key, down)
 
     async def _leave_open(self) -> None:
+        """The rows stay open, and nothing is left in the chat."""
         await self._quietly(self._delivery.discard())
+        await self._quietly(self._services.inbox.withdraw(self._plan.inbox_ids))
         await self._quietly(self._book_calls())
 
     async def _tell_outage(self, down: ProviderDown) -> None:
@@ -297,6 +302,8 @@ class Turn:
 
     def _afterwords(self, agent: AgentRun) -> Sequence[str]:
         sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
+        if self._plan.broken_off:
+            sentences.append(self._say("taken_up"))
         sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
         if agent.cut_short:
             sentences.append(self._say("answer_cut"))
@@ -309,8 +316,9 @@ class Turn:
             return self._say(f"limit_{error.limit}", **error.values)
         if isinstance(error, NothingToRetry):
             return self._say("nothing_to_retry")
-        if isinstance(error, FileUnreadable):
-            return self._say("file_failed", reason=error)
+        if isinstance(error, FileRefused):
+            log.info("run %s: a file cannot be had: %s", self._plan.run_id, error)
+            return self._say(f"file_{error.reason}", limit=error.limit)
         error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
         return self._say(sentence_key(error), id=error_id)
 

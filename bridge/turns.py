@@ -164,6 +164,7 @@ class Turns:
             person=newest.sender.id,
             inbox_ids=tuple(waits.row.id for waits in waiting),
             taken_up=row.run_id is not None,
+            broken_off=bool(row.run_id) and not row.withdrawn,
             question=Question(tuple(waits.message for waits in waiting), speaker),
             channel=self._channels[newest.address.channel],
             models=self._models,

@@ -244,8 +244,7 @@ class Channel(Protocol):
         ...
 
     async def fetch(self, attachment: Attachment) -> bytes:
-        """The file's bytes. Raises `ChannelUnavailable`, or `ReplyRefused` when the platform does
-        not hand it out (too large, gone, a scope is missing): the text says what to do."""
+        """The file's bytes. Raises `FileRefused`."""
         ...
 
     async def aclose(self) -> None:

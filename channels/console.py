@@ -28,7 +28,7 @@ from channels.base import (
     Sender,
     StopControl,
 )
-from channels.errors import ReplyRefused
+from channels.errors import FileRefused
 
 ADDRESS = Address("console", "local", "local")
 PERSON = "local"
@@ -112,7 +112,7 @@ class ConsoleChannel:
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The terminal has no attachments."""
-        raise ReplyRefused("the terminal has no attachments")
+        raise FileRefused("gone", "the terminal has no attachments")
 
     async def aclose(self) -> None:
         """The input's thread is a daemon and ends with the process."""

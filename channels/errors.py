@@ -3,6 +3,7 @@
 ChannelError
  ├── ChannelUnavailable   the platform cannot be reached or is busy: try again
  ├── ChannelFailed        trying again is useless (a token is refused): give up and say why
+ ├── FileRefused          an attached file cannot be had; `reason` says why
  └── DeliveryError        one reply could not be delivered
       ├── Unreachable     blocked, kicked, chat gone: no retries until its next message
       ├── ReplyRefused    the platform refused it also as plain text
@@ -12,6 +13,8 @@ Texts name the configuration key at fault and never hold a token.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class ChannelError(Exception):
@@ -28,6 +31,19 @@ class ChannelUnavailable(ChannelError):
 
 class ChannelFailed(ChannelError):
     """Give up; the text is one line for the operator that names the configuration key."""
+
+
+FileReason = Literal["too_large", "gone", "no_picture", "no_text", "no_scope", "unavailable"]
+
+
+class FileRefused(ChannelError):
+    """An attached file cannot be had. `reason` names the sentence that its sender is told, `limit`
+    is the largest size in words, where it was too large; the text is for the log."""
+
+    def __init__(self, reason: FileReason, detail: str = "", *, limit: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.limit = limit
 
 
 class DeliveryError(ChannelError):

@@ -24,7 +24,7 @@ from channels.base import (
     Sender,
     StopControl,
 )
-from channels.errors import ReplyRefused
+from channels.errors import FileRefused
 from channels.parts import Halt, Parts
 
 PART_CHARACTERS = 4_000
@@ -146,7 +146,7 @@ class FakeChannel:
     async def fetch(self, attachment: Attachment) -> bytes:
         """What `files` holds under the attachment's ref."""
         if attachment.ref not in self.files:
-            raise ReplyRefused("the file is gone")
+            raise FileRefused("gone")
         return self.files[attachment.ref]
 
     async def aclose(self) -> None:

@@ -19,7 +19,8 @@ Kind = Literal["turn", "act", "refused"]
 InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
 
 _OPEN = (
-    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at"
+    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at,"
+    " i.outcome IS 'withdrawn'"
     " FROM inbox i JOIN sessions s ON s.id = i.session_id WHERE i.state = 'open'"
 )
 
@@ -40,7 +41,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """A stored message that is open. `run_id` is set when a run has taken it."""
+    """A stored message that is open. `run_id` is set when a run has taken it; `withdrawn` when that
+    run was ended by a stop of the process, and nothing of it is left in the chat."""
 
     id: int
     session_key: str
@@ -50,6 +52,7 @@ class InboxRow:
     body: str
     run_id: str | None
     received_at: str
+    withdrawn: bool
 
 
 class Inbox:
@@ -135,6 +138,18 @@ class Inbox:
             (session_key,),
         )
         return int(rows[0][0])
+
+    async def withdraw(self, ids: Sequence[int]) -> None:
+        """The run of these messages was ended by a stop of the process: they stay open, and nothing
+        of an answer is left in the chat."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "UPDATE inbox SET outcome = 'withdrawn' WHERE id = ? AND state = 'open'",
+                [(id_,) for id_ in ids],
+            )
+
+        await self._database.write(op)
 
     async def close(self, ids: Sequence[int], outcome: str) -> None:
         """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""

@@ -489,11 +489,11 @@ async def test_a_photo_and_a_document_reach_the_model(tmp_path: Path) -> None:
 
 async def test_a_file_that_cannot_be_read_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
     async with bed(tmp_path, ["fine"]) as it:
-        it.channel.files = {"p": b"<!DOCTYPE html>"}
+        it.channel.files = {"p": b"<!DOCTYPE html>"}  # what Slack sends for want of a scope
         attachment = Attachment("image", "p", "photo.jpg", "image/jpeg")
         await it.bridge.receive(replace(it.channel.message("look"), attachments=(attachment,)))
         await it.until(lambda: it.channel.finals)
-        assert "could not read the file" in it.channel.finals[0]
+        assert "not a picture" in it.channel.finals[0]
         await it.bridge.idle()
         assert await it.ask("hi") == "fine"
 
