@@ -178,7 +178,7 @@ class ModelCalls:
                 # It fits the model, not the minute: nothing as drastic as an emergency is done.
                 return await self._make_room(refusal, Rung.AGGRESSIVE)
             case K.OUTPUT_CAP:
-                return self._ask_for_less(refusal)
+                return await self._ask_for_less(refusal)
             case K.FORMAT:
                 if self._once(K.FORMAT) and self._working.without_thoughts():
                     return True
@@ -209,14 +209,16 @@ class ModelCalls:
         )
         return await self._working.climb(target, self.model.sizes, highest=highest)
 
-    def _ask_for_less(self, refusal: Refusal) -> bool:
+    async def _ask_for_less(self, refusal: Refusal) -> bool:
+        """A smaller answer; where no useful one has room, less input."""
         wanted = self._output_tokens()
         allowed = refusal.limit_tokens
-        less = allowed if allowed is not None and 0 < allowed < wanted else wanted // 2
-        if less < min(SMALLEST_ANSWER, wanted):
-            return False
-        self._most_output = less
-        return True
+        stated = allowed is not None and 0 < allowed < wanted
+        less = allowed if stated and allowed is not None else wanted // 2
+        if less >= SMALLEST_ANSWER:
+            self._most_output = less
+            return True
+        return stated and await self._make_room(replace(refusal, limit_tokens=None), Rung.RESET)
 
     async def _wait(self, refusal: Refusal, retries: int) -> bool:
         """Wait for the next try; false when there is none."""

@@ -48,6 +48,8 @@ class ScriptedProvider:
         self.streaming = asyncio.Event()
         self.stall = stall
         self.reported: Usage | None = None
+        self.break_after_text: ProviderError | None = None  # once, in the middle of a text
+        self.stop_reason: StopReason | None = None  # of answers without words
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
@@ -74,8 +76,13 @@ class ScriptedProvider:
             self.streaming.set()
             if self.stall is not None:
                 await self.stall.wait()
+            if self.break_after_text is not None:
+                broken, self.break_after_text = self.break_after_text, None
+                raise broken
             yield TextDelta(text[len(text) // 2 :])
         stop: StopReason = "tool_use" if message.tool_uses else "end"
+        if self.stop_reason is not None and not message.blocks:
+            stop = self.stop_reason
         yield Completed(message, stop, Usage(input_tokens=10, output_tokens=5))
 
     async def warm(self) -> None:

@@ -36,7 +36,8 @@ class Delivery:
         self.sink = open_reply()
 
     async def finish(self, text: str, *, stoppable: bool) -> Delivered | None:
-        """Deliver the reply. What of it is out, when it was stopped before its end; else None."""
+        """Deliver the reply. What of it is out, when it was stopped before its end; else None.
+        Raises `ChannelUnavailable` when its platform stays out of reach."""
         watch = asyncio.create_task(self._halt_when_stopped()) if stoppable else None
         try:
             delivered = await self._tell(self.sink, text, stoppable=stoppable)
@@ -48,7 +49,10 @@ class Delivery:
 
     async def notice(self, text: str) -> None:
         """A short message of its own."""
-        await self._tell(self._open_reply(), text, stoppable=False)
+        try:
+            await self._tell(self._open_reply(), text, stoppable=False)
+        except ChannelUnavailable as error:
+            log.warning("%s: a notice could not be delivered: %s", self._what, error)
 
     async def discard(self) -> None:
         """No reply comes."""
@@ -64,6 +68,8 @@ class Delivery:
             return await self._persistently(sink, OutboundReply(text), stoppable=stoppable)
         except Unreachable:
             log.info("%s: the chat cannot be reached; the answer is stored", self._what)
+        except ChannelUnavailable:
+            raise
         except ChannelError as error:
             await self._errors.report(error, f"delivery of {self._what}")
         return None

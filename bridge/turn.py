@@ -34,7 +34,7 @@ from bridge.ratios import Ratios
 from bridge.texts import Say, Texts
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Channel, ReplySink, StopControl
-from channels.errors import FileRefused
+from channels.errors import ChannelUnavailable, FileRefused
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.inbox import Inbox
@@ -240,8 +240,8 @@ class Turn:
             return  # they stay open: this process takes them up when the provider is back
         await self._quietly(self._keep(outcome))
         reply = await self._last_word(outcome)
-        await self._quietly(self._deliver(outcome, reply))
-        self.ended_as = _OUTCOMES[outcome.ending]
+        if await self._delivered(outcome, reply):
+            self.ended_as = _OUTCOMES[outcome.ending]
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""
@@ -286,8 +286,16 @@ class Turn:
             return _joined(shown, self._say("stopped"), self._effects())
         if outcome.error is not None:
             return _joined(shown, await self._sentence(outcome.error))
-        afterwords = self._afterwords(self._agent) if self._agent is not None else ()
-        return _joined(shown, *afterwords)
+        if self._agent is None:
+            return shown
+        return _joined(shown or self._stored_answer(self._agent), *self._afterwords(self._agent))
+
+    def _stored_answer(self, agent: AgentRun) -> str:
+        """The answer of a run whose process died before it was delivered."""
+        text = agent.last_run_new_messages[-1].text
+        if FAILED_MARK in text:
+            return self._say("answer_failed")
+        return "" if agent.gave_no_answer else text
 
     def _effects(self) -> str:
         """Which actions of a stopped run had taken effect, and of which it is unknown."""
@@ -321,6 +329,18 @@ class Turn:
             return self._say(f"file_{error.reason}", limit=error.limit)
         error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
         return self._say(sentence_key(error), id=error_id)
+
+    async def _delivered(self, outcome: Outcome, text: str) -> bool:
+        """Whether nothing is left to deliver. An answer whose platform stays out of reach waits in
+        the store, and its rows stay open: the next message here, or the next start, takes it up."""
+        try:
+            await self._deliver(outcome, text)
+        except ChannelUnavailable as error:
+            await self._services.errors.report(error, f"delivery of run {self._plan.run_id}")
+            return outcome.ending == "cancelled"
+        except Exception as error:  # noqa: BLE001 - a border: reported, and the turn still ends
+            await self._services.errors.report(error, f"settling run {self._plan.run_id}")
+        return True
 
     async def _deliver(self, outcome: Outcome, text: str) -> None:
         stoppable = outcome.ending != "cancelled"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC
 
 from agent.breaker import RunLimits
@@ -144,13 +144,16 @@ class Fixture:
         self.max_turns = max_turns
 
     def run(
-        self, history: Sequence[Message] = (user_text("q"),), resumed: Sequence[Message] = ()
+        self,
+        history: Sequence[Message] = (user_text("q"),),
+        resumed: Sequence[Message] = (),
+        sleep: Callable[[float], Awaitable[None]] | None = None,
     ) -> AgentRun:
         async def book(call: ModelCall) -> None:
             await asyncio.sleep(0)
             self.booked.append(call)
 
-        async def sleep(seconds: float) -> None:
+        async def at_once(seconds: float) -> None:
             self.waits.append(seconds)
             await asyncio.sleep(0)
 
@@ -164,7 +167,7 @@ class Fixture:
             max_turns=self.max_turns,
             resumed=tuple(resumed),
         )
-        calls = CallPorts(self.health, book, self.events.append, sleep)
+        calls = CallPorts(self.health, book, self.events.append, sleep or at_once)
         return AgentRun(task, AgentPorts(self.keeper, self.journal, Open(), calls))
 
 

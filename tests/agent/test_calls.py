@@ -1,0 +1,183 @@
+"""A model call gets through, or says why not: retries, fallbacks, and what each refusal wants."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
+from agent.events import Retrying, TextShown
+from agent.messages import (
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    assistant_text,
+    user_text,
+)
+from agent.retry import MOST_RETRIES, wait_s
+from agent.testing import ScriptedProvider, calls
+from agent.working import NO_IMAGE
+from tests.agent.bed import SIZES, Fixture
+
+K = RefusalKind
+
+
+def refused(kind: RefusalKind, **numbers: float) -> ProviderError:
+    return ProviderError("scripted", Refusal(kind, 400, **numbers))  # type: ignore[arg-type]
+
+
+async def test_a_transient_failure_is_tried_again_after_2_4_and_6_seconds() -> None:
+    fixture = Fixture([refused(K.TRANSIENT)] * 3 + ["done"])
+    assert await fixture.run().execute() == "done"
+    for wait, base in zip(fixture.waits, (2, 4, 6), strict=True):
+        assert base <= wait <= base * 1.25
+    assert [call.outcome for call in fixture.booked] == ["failed"] * 3 + ["completed"]
+
+
+async def test_a_rate_limit_is_waited_for_as_long_as_the_provider_says() -> None:
+    fixture = Fixture([refused(K.RATE_LIMIT), refused(K.RATE_LIMIT, retry_after_s=7.0), "done"])
+    assert await fixture.run().execute() == "done"
+    first, second = fixture.waits
+    assert 30 <= first <= 37.5
+    assert 7 <= second <= 8.75
+
+
+async def test_after_three_retries_the_failure_is_told() -> None:
+    fixture = Fixture([refused(K.TRANSIENT)] * 9)
+    with pytest.raises(ProviderError):
+        await fixture.run().execute()
+    assert len(fixture.provider.requests) == 1 + MOST_RETRIES
+
+
+@pytest.mark.parametrize("kind", [K.AUTH, K.QUOTA, K.CONTENT_FILTER, K.UNKNOWN])
+async def test_what_no_repetition_helps_is_not_repeated(kind: RefusalKind) -> None:
+    fixture = Fixture([refused(kind)] * 2)
+    with pytest.raises(ProviderError):
+        await fixture.run().execute()
+    assert len(fixture.provider.requests) == 1
+    assert fixture.waits == []
+
+
+def test_a_wait_that_is_longer_than_a_run_lasts_is_not_waited_for() -> None:
+    assert wait_s(Refusal(K.RATE_LIMIT, 429, retry_after_s=3600), 0, lambda: 0) is None
+
+
+async def test_a_wait_between_tries_ends_with_a_cancel() -> None:
+    fixture = Fixture([refused(K.RATE_LIMIT)] * 4)
+    waiting = asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    run = fixture.run(sleep=sleep)
+    task = asyncio.ensure_future(run.execute())
+    fixture.token.bind(task)
+    await waiting.wait()
+    fixture.token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_text_that_was_shown_is_never_silently_begun_again() -> None:
+    fixture = Fixture(["first half, second half", "the whole answer"])
+    fixture.provider.break_after_text = refused(K.TRANSIENT)
+    assert await fixture.run().execute() == "the whole answer"
+    kinds = [type(event) for event in fixture.events[:3]]
+    assert kinds == [TextShown, Retrying, TextShown]
+
+
+async def test_a_fallback_answers_when_the_first_model_cannot() -> None:
+    other = ScriptedProvider(["from the other"])
+    fixture = Fixture([refused(K.AUTH)], fallbacks=[other])
+    assert await fixture.run().execute() == "from the other"
+    assert other.requests[0].model == "f0-1"
+    assert fixture.booked[-1].model.name == "f0"
+
+
+async def test_a_fallback_is_not_asked_what_is_wrong_with_the_request_itself() -> None:
+    other = ScriptedProvider()
+    fixture = Fixture([refused(K.CONTENT_FILTER)], fallbacks=[other])
+    with pytest.raises(ProviderError):
+        await fixture.run().execute()
+    assert other.requests == []
+
+
+async def test_a_provider_that_is_down_is_not_asked() -> None:
+    down = ProviderDown("scripted", K.AUTH, datetime.now(UTC))
+    fixture = Fixture([])
+    fixture.health.down["scripted"] = down
+    with pytest.raises(ProviderDown):
+        await fixture.run().execute()
+    assert fixture.provider.requests == []
+
+
+async def test_how_each_call_went_is_noted() -> None:
+    fixture = Fixture([refused(K.TRANSIENT), "done"])
+    await fixture.run().execute()
+    kinds = [refusal.kind if refusal else None for _, refusal in fixture.health.notes]
+    assert kinds == [K.TRANSIENT, None]
+
+
+async def test_an_output_cap_is_lowered_to_what_is_allowed_and_the_history_stays() -> None:
+    fixture = Fixture([refused(K.OUTPUT_CAP, limit_tokens=600), "done"], most_output=2_000)
+    assert await fixture.run().execute() == "done"
+    first, second = fixture.provider.requests
+    assert (first.max_output_tokens, second.max_output_tokens) == (2_000, 600)
+    assert first.messages == second.messages
+
+
+async def test_where_no_useful_answer_has_room_the_input_becomes_smaller() -> None:
+    history = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
+    fixture = Fixture([refused(K.OUTPUT_CAP, limit_tokens=5), "done"], most_output=2_000)
+    assert await fixture.run([*history, user_text("now")]).execute() == "done"
+    first, second = fixture.provider.requests
+    assert len(second.messages) < len(first.messages)
+
+
+async def test_an_output_cap_that_is_never_low_enough_is_told() -> None:
+    fixture = Fixture([refused(K.OUTPUT_CAP)] * 9, most_output=2_000)
+    with pytest.raises(ProviderError):
+        await fixture.run().execute()
+    asked = [request.max_output_tokens for request in fixture.provider.requests]
+    assert asked == [2_000, 1_000, 500]
+
+
+async def test_a_refused_image_becomes_a_line_of_text_once() -> None:
+    picture = Message("user", (ImageBlock("image/png", b"png"), TextBlock("what is it?")))
+    fixture = Fixture([refused(K.MEDIA), "done"])
+    assert await fixture.run([picture]).execute() == "done"
+    assert NO_IMAGE in fixture.provider.requests[1].messages[0].text
+    with pytest.raises(ProviderError):
+        await Fixture([refused(K.MEDIA)] * 2).run([user_text("no image")]).execute()
+
+
+async def test_a_refusal_of_form_leaves_thinking_out_then_resets_then_gives_up() -> None:
+    thought = ThinkingBlock("hm", "p/m", signature="s")
+    step = calls(("a", "echo", {"say": "x"}))
+    thinking = Message("assistant", (thought, *step.blocks))
+    fixture = Fixture([thinking, *[refused(K.FORMAT)] * 2, "done"])
+    old = [m for i in range(3) for m in (user_text(f"q{i}"), assistant_text("a " * 900))]
+    run = fixture.run([*old, user_text("now")])
+    assert await run.execute() == "done"
+    _, with_thinking, without, last = fixture.provider.requests
+    assert "hm" in str(with_thinking.messages)
+    assert "hm" not in str(without.messages)
+    assert len(without.messages) == len(with_thinking.messages)
+    assert len(last.messages) == 1
+    assert run.context_was_reset
+    with pytest.raises(ProviderError):
+        await Fixture([refused(K.FORMAT)] * 5).run().execute()
+
+
+async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less() -> None:
+    history = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
+    window = round(SIZES.messages(history) / 0.85)
+    fixture = Fixture([refused(K.UNKNOWN), "done"], window=window)
+    run = fixture.run([*history, user_text("now")])
+    assert await run.execute() == "done"
+    first, second = fixture.provider.requests
+    assert len(second.messages) < len(first.messages)

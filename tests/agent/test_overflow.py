@@ -1,0 +1,162 @@
+"""Line 4: each rung makes the request smaller, and no executed call is forgotten."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.context import Trimmed, Working, size
+from agent.errors import ProviderError, Refusal, RefusalKind
+from agent.messages import Message, TextBlock, ToolUseBlock, assistant_text, user_text
+from agent.overflow import (
+    BOUNDARY,
+    Rung,
+    aggressive,
+    compact,
+    emergency,
+    executed,
+    reset,
+    target_tokens,
+)
+from agent.testing import Step, calls
+from tests.agent.bed import SIZES, Fixture, result_texts
+from tests.agent.test_context import conversation, tool_turn
+
+
+def overflow(limit: int | None = None, requested: int | None = None) -> ProviderError:
+    return ProviderError("scripted", Refusal(RefusalKind.OVERFLOW, 400, limit, requested))
+
+
+def long_history(turns: int, words: int = 400) -> list[Message]:
+    pairs = [(user_text(f"q{i}"), assistant_text(f"a{i} " * words)) for i in range(turns)]
+    return [message for pair in pairs for message in pair] + [user_text("now")]
+
+
+async def test_compaction_goes_to_the_limit_that_was_stated() -> None:
+    fixture = Fixture([overflow(2_000, 9_000), "done"])
+    run = fixture.run(long_history(15))
+    assert await run.execute() == "done"
+    first, second = fixture.provider.requests
+    ratio = SIZES.request(second) / SIZES.request(first)
+    assert ratio < 2_000 / 9_000
+    assert second.messages[-1].text.endswith("now")
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
+    assert "[Earlier conversation]" in second.messages[0].text
+
+
+async def test_the_summary_and_the_boundary_come_after_the_flush() -> None:
+    fixture = Fixture([overflow(), "done"])
+    await fixture.run(long_history(6)).execute()
+    ((rung, working),) = fixture.keeper.bounds
+    assert rung is Rung.COMPACT
+    assert working.left > 0
+    assert fixture.keeper.flushed == long_history(6)[: 2 * working.left]
+
+
+async def test_an_overflow_climbs_until_the_request_is_small_enough() -> None:
+    steps: list[Step] = [calls(("a", "echo", {"say": "x" * 30_000})), *[overflow()] * 4, "done"]
+    fixture = Fixture(steps, window=1_000_000)
+    run = fixture.run(long_history(10, 4_000))
+    assert await run.execute() == "done"
+    rungs = [rung for rung, _ in fixture.keeper.bounds]
+    assert rungs == [Rung.COMPACT, Rung.EMERGENCY, Rung.RESET], "those that made turns leave"
+    assert len(fixture.provider.requests) == 6, "and one that only shortened"
+    sizes = [SIZES.request(request) for request in fixture.provider.requests[1:]]
+    assert sizes == sorted(set(sizes), reverse=True), "each is smaller than the one before"
+    assert run.context_was_reset
+
+
+async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_call() -> None:
+    steps: list[Step] = [
+        *[calls((f"c{i}", "echo", {"say": f"file {i} " + "x" * 9_000})) for i in range(6)],
+        overflow(),
+        "done",
+    ]
+    fixture = Fixture(steps)
+    await fixture.run(long_history(0)).execute()
+    last = fixture.provider.requests[-1].messages
+    head = last[0].text
+    assert head.startswith(BOUNDARY)
+    assert "snapshot-1.jsonl" in head
+    assert head.endswith("now")
+    assert all(f"file {i} " in head for i in range(6))
+    assert len(last) <= 6
+    assert result_texts(last[-1])[0].startswith("file 5")
+    assert len(fixture.tools[0].ran) == 6, "nothing ran twice"
+
+
+async def test_emergencies_that_are_used_up_are_skipped() -> None:
+    steps: list[Step] = [
+        *[calls((f"c{i}", "echo", {"say": "x" * 9_000})) for i in range(4)],
+        overflow(),
+        "done",
+    ]
+    fixture = Fixture(steps)
+    fixture.keeper.most = 0
+    run = fixture.run()
+    assert await run.execute() == "done"
+    assert run.context_was_reset
+
+
+async def test_an_overflow_that_never_ends_is_told_after_few_requests() -> None:
+    fixture = Fixture([overflow(200_000, 250_000)] * 50)
+    with pytest.raises(ProviderError):
+        await fixture.run(long_history(30)).execute()
+    assert len(fixture.provider.requests) <= 5
+
+
+async def test_a_request_that_is_larger_than_the_minute_is_shrunk_but_nothing_is_reset() -> None:
+    refused = ProviderError("s", Refusal(RefusalKind.REQUEST_TOO_LARGE, 429, 2_000, 9_000))
+    fixture = Fixture([refused, "done"])
+    assert await fixture.run(long_history(15)).execute() == "done"
+    alone = Fixture([refused] * 5)
+    with pytest.raises(ProviderError):
+        await alone.run([user_text("x" * 90_000)]).execute()
+    assert len(alone.provider.requests) == 1
+
+
+async def test_an_answer_without_words_at_a_full_window_is_an_overflow() -> None:
+    def full(_: object) -> Message:
+        return Message("assistant", ())
+
+    fixture = Fixture([full, "done"], window=1_000)
+    fixture.provider.stop_reason = "window"
+    assert await fixture.run(long_history(8, 20)).execute() == "done"
+    assert [rung for rung, _ in fixture.keeper.bounds][-1] is Rung.COMPACT
+
+
+@given(st.integers(1, 8), st.integers(1, 400), st.integers(10, 5_000))
+def test_laws_of_the_rungs(turns: int, words: int, target: int) -> None:
+    working = Working((*conversation(turns, words=words).turns[:-1], tool_turn(99, "x" * 15_000)))
+    rungs = [
+        compact(working, target, SIZES),
+        aggressive(working),
+        emergency(working, "s.jsonl"),
+        reset(working),
+    ]
+    for trimmed in rungs:
+        kept: Trimmed = trimmed
+        assert kept.working.turns[-1][0] == working.turns[-1][0], "the question stays"
+        assert kept.working.left == len(working.turns) - len(kept.working.turns)
+    assert size(rungs[0].working, SIZES) <= max(target, size(Working(working.turns[-1:]), SIZES))
+    for last in rungs[2:]:
+        assert "- read(" in (last.working.note or "")
+
+
+def test_a_call_without_a_result_is_listed_as_unknown() -> None:
+    turn = (user_text("q"), Message("assistant", (ToolUseBlock("a", "pay", {"sum": 5}),)))
+    assert '- pay({"sum": 5}): outcome unknown' in executed(turn)
+    assert executed((user_text("q"), Message("assistant", (TextBlock("hi"),)))) == ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "requested", "expected"),
+    [(None, None, 400), (1_000, None, 700), (1_000, 2_000, 300), (10**9, None, 5_000)],
+)
+def test_the_target_of_a_compaction(
+    limit: int | None, requested: int | None, expected: int
+) -> None:
+    refusal = Refusal(RefusalKind.OVERFLOW, 400, limit, requested)
+    target = target_tokens(refusal, estimated=1_000, fixed=100, reserved=111, budget=5_000)
+    assert abs(target - expected) <= 1
