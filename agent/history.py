@@ -37,6 +37,7 @@ LOST_RESULT = "The result of this call was lost: it may or may not have taken ef
 NO_CONTENT = "(no content)"
 BEGINNING = "(the conversation begins here)"
 CONTINUE = "(continue)"
+_LOST = (TextBlock(LOST_RESULT),)
 
 
 def repair(messages: Sequence[Message]) -> Sequence[Message]:
@@ -104,7 +105,7 @@ class _Results:
             elif isinstance(block, ToolUseBlock):
                 id_ = self._take_call(block, newest)
                 ids.append(id_)
-                kept.append(block if id_ == block.id else _renamed(block, id_))
+                kept.append(block if id_ == block.id else _renamed(block, id_, block.raw))
             elif isinstance(block, ThinkingBlock):
                 kept.append(block)
         return message, kept if speaks or ids else (), ids
@@ -173,8 +174,8 @@ def _assembled(kept: Iterable[_Kept], results: _Results) -> Iterator[Message]:
         yield Message("user", (TextBlock(CONTINUE),))
 
 
-def _renamed(call: ToolUseBlock, id_: str) -> ToolUseBlock:
-    return ToolUseBlock(id_, call.name, call.arguments, call.raw)
+def _renamed(call: ToolUseBlock, id_: str, raw: str | None) -> ToolUseBlock:
+    return ToolUseBlock(id_, call.name, call.arguments, raw)
 
 
 def _joined(blocks: Sequence[Block], more: Sequence[Block]) -> Sequence[Block]:
@@ -202,14 +203,16 @@ def _whole(blocks: Sequence[Block], results: _Results) -> tuple[list[Block], lis
     only thinking stays. A half-made call that was answered counts as made, without the arguments
     that nobody could read."""
     whole: list[Block] = []
+    ids: list[str] = []
+    speaks = False
     for block in blocks:
-        if not isinstance(block, ToolUseBlock) or block.raw is None:
+        if not isinstance(block, ToolUseBlock):
             whole.append(block)
-        elif block.id in results.answers:
-            whole.append(ToolUseBlock(block.id, block.name, block.arguments))
-    if all(isinstance(block, ThinkingBlock) for block in whole):
-        return [], []
-    return whole, [block.id for block in whole if isinstance(block, ToolUseBlock)]
+            speaks = speaks or isinstance(block, TextBlock)
+        elif block.raw is None or block.id in results.answers:
+            whole.append(block if block.raw is None else _renamed(block, block.id, None))
+            ids.append(block.id)
+    return (whole if speaks or ids else []), ids
 
 
 def _with_content(result: ToolResultBlock, id_: str) -> ToolResultBlock:
@@ -225,4 +228,5 @@ def _with_content(result: ToolResultBlock, id_: str) -> ToolResultBlock:
 
 def lost_result(call_id: str, text: str = LOST_RESULT) -> ToolResultBlock:
     """The error result that stands in for a lost one."""
-    return ToolResultBlock(call_id, (TextBlock(text),), is_error=True)
+    content = _LOST if text == LOST_RESULT else (TextBlock(text),)
+    return ToolResultBlock(call_id, content, is_error=True)

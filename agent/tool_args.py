@@ -7,9 +7,10 @@ In this order:
 2. An answer that was cut off (`cut_off`) runs none of its calls, not even one that looks whole, is
    never repaired and never run as `{}`; the model is told to send less.
 3. Slips of syntax (quotes, a trailing comma, a comment, `True`, a code fence) are mended by
-   `json_repair`. The result runs only if it says what the text says, token by token, so that no
-   key, no value and no letter of a string was invented, lost or guessed (`_says_the_same`), and if
-   it fits the schema with no key, at any depth, that the schema does not name.
+   `json_repair`, which also guesses. The result runs only if it is what a reader without guesses
+   finds in the text (`agent.lenient_json`), so that no key, no value and no letter of a string was
+   invented, lost or changed, and if it fits the schema with no key, at any depth, that the schema
+   does not name.
 4. Else the parser's own error goes back to the model.
 
 A tool with side effects takes no mended arguments. What is stored of a call that does not run is
@@ -19,13 +20,12 @@ always an object that any provider takes.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 import json_repair
 
+from agent import lenient_json
 from agent.messages import JsonObject, JsonValue, ToolUseBlock
 from agent.provider import Completed
 from agent.tools import Toolbox, ToolSpec
@@ -35,7 +35,7 @@ TRUNCATED = (
     "Call the tool again with less text, in smaller pieces."
 )
 NOT_EXECUTED = "Nothing was executed."
-LONGEST_MENDED = 20_000  # characters; json_repair takes 0.1 s for them, on the event loop
+LONGEST_MENDED = 2_000  # characters; json_repair takes at most 0.1 s for them, on the event loop
 DEEPEST = 64  # levels of nesting; far below where Python's own JSON gives up
 LONGEST_QUOTE = 200  # characters of head and of tail: a validator's message quotes the arguments
 
@@ -60,7 +60,7 @@ def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> b
         return False
     if completed.stop_reason in ("length", "window"):
         return True
-    if any(call.raw is not None and _ends_early(call.raw) for call in calls):
+    if any(call.raw is not None and lenient_json.ends_early(call.raw) for call in calls):
         return True
     spent = completed.usage.output_tokens if completed.usage else 0
     if spent == max_output_tokens and not all(call.arguments for call in calls):
@@ -71,11 +71,14 @@ def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> b
 def check(call: ToolUseBlock, spec: ToolSpec | None, *, truncated: bool) -> CheckedCall:
     """Decide about one call. `truncated`: its answer was cut off (`cut_off`)."""
     stored = replace(call, raw=None)
-    if not _can_be_sent(call.arguments):
-        problem = f"The arguments hold a number too large or are nested too deeply. {NOT_EXECUTED}"
-        return CheckedCall(replace(stored, arguments={}), problem)
+    sendable = _can_be_sent(call.arguments)
+    if not sendable:
+        stored = replace(stored, arguments={})
     if truncated:
         return CheckedCall(stored, TRUNCATED)
+    if not sendable:
+        problem = f"The arguments hold a number too large or are nested too deeply. {NOT_EXECUTED}"
+        return CheckedCall(stored, problem)
     if spec is None:
         return CheckedCall(stored, f"There is no tool named {_short(call.name)!r}.")
     if call.raw is None or call.raw.strip() in ("", "null"):
@@ -125,84 +128,24 @@ def _mend(raw: str, spec: ToolSpec) -> JsonObject | None:
     """The arguments that `raw` spells with a slip of syntax, or None when they may not run."""
     if spec.side_effects or len(raw) > LONGEST_MENDED:
         return None
-    fenced = _FENCE.fullmatch(raw)
-    text = fenced[1] if fenced else raw
-    written = _tokens(text)
-    if written is None:
+    text = raw.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].removeprefix("json")
+    written = lenient_json.read(text)
+    # json_repair comes second: over text that is no JSON at all it takes seconds.
+    if written is None or not _can_be_sent(written) or not _is_mended(text, written):
         return None
+    return None if _schema_problem(written, _closed(spec.parameters)) else written
+
+
+def _is_mended(text: str, written: JsonObject) -> bool:
+    """Whether `json_repair` reads the text alike, down to the order of keys and every letter."""
     try:
         mended: object = json_repair.loads(text, skip_json_loads=True)
-        # json_repair leaves the halves of a surrogate pair apart.
-        whole: object = json.loads(json.dumps(mended))
+        # Through JSON, as json_repair leaves the halves of a surrogate pair apart.
+        return json.dumps(json.loads(json.dumps(mended))) == json.dumps(written)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(whole, dict):
-        return None
-    arguments = cast("JsonObject", whole)
-    if not (_can_be_sent(arguments) and _says_the_same(arguments, written)):
-        return None
-    return None if _schema_problem(arguments, _closed(spec.parameters)) else arguments
-
-
-_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
-_TOKEN = re.compile(
-    r"""
-    (?P<nothing> [\s,\ufeff]+ | //[^\n]* | /\*.*?\*/ )
-  | (?P<string>  "[^"\\]*(?:\\.[^"\\]*)*" | '[^'\\]*(?:\\.[^'\\]*)*' )
-  | (?P<key>     [A-Za-z_$][A-Za-z0-9_$]* (?=\s*:) )
-  | (?P<mark>    [{}\[\]:] )
-  | (?P<word>    (?:true|false|null|True|False|None)\b )
-  | (?P<number>  -?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-]) )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_WORDS = {"True": "true", "False": "false", "None": "null"}
-_Token = tuple[str, object]
-
-
-def _tokens(text: str) -> list[_Token] | None:
-    """JSON, written properly or with a slip, as tokens without commas; None where a reader would
-    have to guess: where a string ends, what a bare word or an unknown escape means."""
-    tokens: list[_Token] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            return None
-        position = match.end()
-        kind, found = cast("str", match.lastgroup), match[0]
-        try:
-            if kind == "string":
-                tokens.append(("string", json.loads(_double_quoted(found), strict=False)))
-            elif kind == "key":
-                tokens.append(("string", found))
-            elif kind == "number":
-                tokens.append(("number", json.loads(found)))
-            elif kind != "nothing":
-                tokens.append((kind, _WORDS.get(found, found)))
-        except ValueError:
-            return None
-    return tokens
-
-
-def _double_quoted(string: str) -> str:
-    """A quoted string as JSON quotes it."""
-
-    def part(match: re.Match[str]) -> str:
-        if match[0] == '"':
-            return '\\"'
-        return "'" if match[0] == "\\'" else match[0]
-
-    return '"' + re.sub(r'\\.|"', part, string[1:-1], flags=re.DOTALL) + '"'
-
-
-def _says_the_same(arguments: JsonObject, written: list[_Token]) -> bool:
-    """Whether `arguments` are token by token what the model wrote; closing brackets too many at
-    the end do no harm."""
-    read = _tokens(json.dumps(arguments))
-    if read is None or written[: len(read)] != read:
         return False
-    return all(token in (("mark", "}"), ("mark", "]")) for token in written[len(read) :])
 
 
 def _closed(schema: JsonObject) -> JsonObject:
@@ -221,31 +164,10 @@ def _closed_inside(value: JsonValue) -> JsonValue:
 
 # What is wrong ----------------------------------------------------------------------------------
 
-# What may stand at the end of JSON that was cut in the middle of a token.
-_HALF_TOKEN = re.compile(
-    r"""
-    "[^"\\]*(?:\\.[^"\\]*)*\\?
-  | \\?u?[0-9a-fA-F]{0,4}                   # the parser points into a string's escape
-  | - | \. | [eE][+-]? | t(?:ru?)? | f(?:a(?:ls?)?)? | n(?:ul?)?
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-
-def _ends_early(raw: str) -> bool:
-    """Whether `raw` is the beginning of a JSON text and nothing else is wrong with it."""
-    try:
-        json.loads(raw, strict=False)
-    except json.JSONDecodeError as error:
-        return bool(raw.strip()) and _HALF_TOKEN.fullmatch(raw, error.pos) is not None
-    except (ValueError, RecursionError):
-        pass
-    return False
-
 
 def _parser_problem(raw: str) -> str:
     try:
-        value: object = json.loads(raw, parse_constant=_refuse_constant)
+        value: object = json.loads(raw, parse_constant=lenient_json.refuse_constant)
     except RecursionError:
         return f"The arguments are nested too deeply. {NOT_EXECUTED}"
     except ValueError as error:
@@ -254,10 +176,6 @@ def _parser_problem(raw: str) -> str:
     if isinstance(value, bool | int | float):
         kind = "a number or a boolean"
     return f"The arguments must be a JSON object, not {kind}. {NOT_EXECUTED}"
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _schema_problem(arguments: JsonObject, schema: JsonObject) -> str | None:

@@ -83,6 +83,8 @@ def render(request: ModelRequest, model: str, *, thinking: bool = True) -> dict[
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
         ]
+        if not request.may_call:
+            body["tool_choice"] = {"type": "none"}
     if request.system.strip() and request.traits.system_prompt:
         text = clean(request.system)
         body["system"] = [{"type": "text", "text": text, "cache_control": _CACHED}]

@@ -103,6 +103,8 @@ def render(request: ModelRequest, model: str, dialect: Dialect) -> dict[str, Any
             }
             for tool in request.tools
         ]
+        if not request.may_call:
+            body["tool_choice"] = "none"
     return body
 
 

@@ -6,7 +6,7 @@ Commands return the exit code: 0 fine, 1 a check failed; argparse ends wrong use
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,12 @@ class Options:
     url: str | None = None
     error_id: str = ""
     session: str | None = None
+    status: int | None = None
+    provider: str = ""
+    headers: Sequence[str] = ()
+    file: Path = Path("-")
+    format: str = ""
+    repair: bool = False
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

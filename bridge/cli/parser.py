@@ -23,6 +23,12 @@ _COMMANDS = (
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
     (("error",), "error:show", "what stands behind an error id"),
+    (("debug", "refusal"), "debug:refusal", "how a provider's refusal, on standard input, is read"),
+    (
+        ("debug", "history"),
+        "debug:history",
+        "what is wrong with a list of messages, and its repair",
+    ),
     (("version",), "version:show", "the version"),
 )
 
@@ -91,3 +97,36 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         )
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
+    elif words == ("debug", "refusal"):
+        _add_refusal_options(command)
+    elif words == ("debug", "history"):
+        _add_list_options(command)
+
+
+def _add_refusal_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--status", type=int, metavar="CODE", help="the HTTP status; none for an error in a stream"
+    )
+    command.add_argument("--provider", default="", metavar="NAME", help="its name or host")
+    command.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        dest="headers",
+        metavar="LINE",
+        help="such as 'Retry-After: 20'; may be given again",
+    )
+
+
+def _add_list_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file", type=Path, metavar="FILE", help="a JSON list, or a request; - for standard input"
+    )
+    command.add_argument(
+        "--format", choices=("anthropic", "openai"), required=True, help="whose API takes it"
+    )
+    command.add_argument(
+        "--repair",
+        action="store_true",
+        help="print the repaired list; what was wrong goes to errors",
+    )

@@ -276,6 +276,26 @@ CASES: dict[str, tuple[list[Message], list[Message]]] = {
         [Q, asks("a", "a"), Message("user", (result("a", "1"), result("a", "2")))],
         [Q, asks("a", "a_2"), Message("user", (result("a", "1"), result("a_2", "2")))],
     ),
+    "one id twice in one message and one result: it is used once": (
+        [Q, asks("a", "a"), answers("a"), NEXT, answers("a")],
+        [
+            Q,
+            asks("a", "a_2"),
+            Message("user", (result("a"), result("a_2"), TextBlock("next"))),
+        ],
+    ),
+    "one id twice in one message, and its second result lost": (
+        [Q, asks("a", "a"), answers("a", "b"), NEXT],
+        [
+            Q,
+            asks("a", "a_2"),
+            Message("user", (result("a"), replace(LOST_A, tool_use_id="a_2"), TextBlock("next"))),
+        ],
+    ),
+    "results in two messages": (
+        [Q, asks("a", "b"), answers("a"), answers("b"), NEXT],
+        [Q, asks("a", "b"), with_text(answers("a", "b"), "next")],
+    ),
     "calls without ids get ids": (
         [Q, asks("", ""), answers("", "")],
         [Q, asks("call", "call_2"), answers("call", "call_2")],

@@ -46,6 +46,7 @@ requests = st.builds(
     st.sampled_from([(), (NOW,)]),
     st.just(500),
     traits,
+    st.booleans(),
 )
 
 
@@ -222,6 +223,20 @@ SHAPES: dict[str, list[Message]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_that_broke_chats_are_taken_by_every_api(shape: str) -> None:
     judged(judges(), ask(*SHAPES[shape]))
+
+
+def test_tools_that_may_not_be_called_are_shown_all_the_same() -> None:
+    """Their calls are in the history, and thinking is bound to them."""
+    request = ask(Q, *step(C1, TextBlock("12:00")))
+    closing = replace(request, may_call=False)
+    body = anthropic_body.render(closing, MODEL)
+    assert body.pop("tool_choice") == {"type": "none"}
+    assert body == anthropic_body.render(request, MODEL)
+    chatting = openai_body.render(closing, MODEL, Dialect())
+    assert chatting.pop("tool_choice") == "none"
+    assert chatting == openai_body.render(request, MODEL, Dialect())
+    assert "tool_choice" not in openai_body.render(replace(closing, tools=()), MODEL, Dialect())
+    judged(judges(), closing)
 
 
 @pytest.mark.parametrize("system", ["", " ", "\n"])

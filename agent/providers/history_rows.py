@@ -1,0 +1,109 @@
+"""What the readers of message lists share: a history that was read, and how a reader complains.
+
+A reader keeps every fault of order (orphans, duplicates, missing ids), which `agent.history` finds
+and mends. What it cannot keep is an error (an unknown block) or a note (an unknown key).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agent.messages import ImageBlock, JsonObject, Message
+from agent.provider import ModelRequest
+from agent.tools import ToolSpec
+
+READER = "history"  # the model that thinking blocks are read and written for
+# Attachments that are no bytes here (an address, a PDF) travel as images of these.
+_STAND_IN = b"\x89PNG\r\n\x1a\n attachment "
+_NUMBERED = re.compile(re.escape(_STAND_IN) + rb"(\d+)")
+
+
+class HistoryFormatError(ValueError):
+    """A list cannot be read; the text names the message and the block."""
+
+
+@dataclass(slots=True)
+class ReadHistory:
+    """A list as it was read.
+
+    `rows`: for each message, the first row of the list that it came from. `faults`: what this API
+    refuses and messages cannot express, as `message ROW: what`. `notes`: what a repaired list will
+    not hold. `first`: rows that stand before the messages (OpenAI's system prompt).
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    rows: list[int] = field(default_factory=list[int])
+    faults: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+    first: list[JsonObject] = field(default_factory=list[JsonObject])
+    attachments: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    def add(self, message: Message, row: int) -> None:
+        """A message that begins in this row."""
+        self.messages.append(message)
+        self.rows.append(row)
+
+    def attach(self, block: JsonObject) -> ImageBlock:
+        """An image that stands in for a block; `restored` puts the block back."""
+        self.attachments.append(block)
+        number = len(self.attachments) - 1
+        return ImageBlock("image/png", _STAND_IN + str(number).encode())
+
+    def restored(self, data: str) -> JsonObject | None:
+        """The block that an image of these bytes, in base64, stands in for."""
+        found = _NUMBERED.fullmatch(base64.b64decode(data))
+        return None if found is None else self.attachments[int(found[1])]
+
+    def known(self, where: str, found: Mapping[str, Any], *keys: str) -> None:
+        """Note what else an object holds."""
+        for key, value in found.items():
+            if key not in keys and value is not None:
+                self.notes.append(f"{where}: {key!r} is left out of a repaired list")
+
+
+def object_at(where: str, value: object) -> dict[str, Any]:
+    """A JSON object. Raises `HistoryFormatError`."""
+    if not isinstance(value, dict):
+        raise HistoryFormatError(f"{where}: an object is expected here, not {_kind(value)}")
+    return cast("dict[str, Any]", value)
+
+
+def list_at(where: str, value: object) -> list[object]:
+    """A JSON list; null is an empty one. Raises `HistoryFormatError`."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return cast("list[object]", value)
+    raise HistoryFormatError(f"{where}: a list is expected here, not {_kind(value)}")
+
+
+def text_at(where: str, value: object) -> str:
+    """A JSON string; null is an empty one. Raises `HistoryFormatError`."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise HistoryFormatError(f"{where}: a string is expected here, not {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    names = {"dict": "an object", "list": "a list", "str": "a string", "NoneType": "null"}
+    return names.get(type(value).__name__) or repr(value)
+
+
+def unknown_block(where: str, kind: object) -> HistoryFormatError:
+    """The complaint about a block that no message of ours can hold."""
+    return HistoryFormatError(f"{where}: unknown block {kind!r}")
+
+
+def request_of(messages: Iterable[Message]) -> ModelRequest:
+    """A request of these messages, for a renderer: it offers each tool that they call."""
+    kept = tuple(messages)
+    names = dict.fromkeys(call.name for message in kept for call in message.tool_uses)
+    answered = any(message.tool_results for message in kept)
+    tools = tuple(ToolSpec(name, "", {}) for name in names or (["any"] if answered else []))
+    return ModelRequest(READER, "", kept, tools, max_output_tokens=1)

@@ -1,0 +1,353 @@
+"""Message lists of both APIs: read with every fault, and written so that the API takes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.history import LOST_RESULT, repair, violations
+from agent.messages import (
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    user_text,
+)
+from agent.providers import anthropic_history, openai_history
+from agent.providers.history_rows import READER, HistoryFormatError
+from tests.fuzz.histories import PNG, damaged_histories
+from tests.servers import anthropic_rules, openai_rules
+
+Json = dict[str, Any]
+IMAGE = base64.b64encode(PNG).decode()
+
+
+def use(id_: str | None, **more: Any) -> Json:
+    return {"type": "tool_use", "id": id_, "name": "read", "input": {}, **more}
+
+
+def answer(id_: str | None, content: Any = "ok", **more: Any) -> Json:
+    return {"type": "tool_result", "tool_use_id": id_, "content": content, **more}
+
+
+def user(content: Any) -> Json:
+    return {"role": "user", "content": content}
+
+
+def assistant(content: Any, **more: Any) -> Json:
+    return {"role": "assistant", "content": content, **more}
+
+
+def calls(*ids: str | None, arguments: Any = "{}") -> Json:
+    """OpenAI's row of calls."""
+    function = {"name": "read", "arguments": arguments}
+    items = [{"id": id_, "type": "function", "function": function} for id_ in ids]
+    return assistant(None, tool_calls=items)
+
+
+def tool(id_: str | None, content: Any = "ok") -> Json:
+    """OpenAI's row of a result."""
+    return {"role": "tool", "tool_call_id": id_, "content": content}
+
+
+def mended(reader: ModuleType, rows: list[Any]) -> list[Json]:
+    """The rows of the repaired list, which the strict server takes."""
+    history = reader.read(rows)
+    written: list[Json] = reader.write(history, repair(history.messages))
+    check(reader, written)
+    again = reader.read(written)
+    assert (violations(again.messages), again.faults) == ([], [])
+    return written
+
+
+def check(reader: ModuleType, rows: list[Json]) -> None:
+    """By the rules of the strict servers; raises `Refused`."""
+    function = {"name": "read", "description": "", "parameters": {"type": "object"}}
+    body: Json = {"model": "m", "max_tokens": 10, "stream": True, "messages": rows}
+    if reader is anthropic_history:
+        rules = anthropic_rules.Rules(window=10**9, refuse_sum_over_window=False)
+        body["tools"] = [{"name": "read", "input_schema": {"type": "object"}}]
+        anthropic_rules.check_request(body, "2023-06-01", len(json.dumps(body)), rules)
+    else:
+        body["max_completion_tokens"] = body.pop("max_tokens")
+        body["tools"] = [{"type": "function", "function": function}]
+        judge = openai_rules.Rules()
+        judge.window = 10**9
+        openai_rules.check_request(body, judge)
+
+
+def test_a_call_of_anthropics_without_its_result_gets_one_directly_after_it() -> None:
+    rows = [
+        user("go"),
+        assistant([use("t1"), use("t2")]),
+        user([answer("t1")]),
+        user("and?"),
+    ]
+    history = anthropic_history.read(rows)
+    assert history.messages[1].tool_uses[1] == ToolUseBlock("t2", "read", {})
+    assert [line.split(":")[0] for line in violations(history.messages)] == [
+        "message 2",
+        "message 3",
+    ]
+    last = mended(anthropic_history, rows)[2]["content"]
+    assert [block["type"] for block in last] == ["tool_result", "tool_result", "text"]
+    assert last[1]["is_error"] is True
+    assert last[1]["content"] == [{"type": "text", "text": LOST_RESULT}]
+
+
+def test_faults_of_openais_order_are_kept_by_reading_and_mended_by_repair() -> None:
+    rows = [user("q"), calls("c1"), tool("c1"), tool("c2"), tool("c1", "again"), tool(None, "x")]
+    history = openai_history.read([*rows, user("q2"), tool("B")])
+    assert [m.role for m in history.messages] == ["user", "assistant", "user", "user"]
+    results = [result.tool_use_id for result in history.messages[2].tool_results]
+    assert results == ["c1", "c2", "c1", ""]
+    assert history.rows == [0, 1, 2, 7]
+    assert mended(openai_history, [*rows, user("q2"), tool("B")]) == [
+        user("q"),
+        calls("c1"),
+        tool("c1"),
+        user("q2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [user("a"), user("b")],
+        [user("q"), calls("c1"), user("x")],
+        [user("q"), assistant("a"), tool("c1"), user("x")],
+        [user("q"), tool("c1"), tool("c2")],
+        [user("q"), calls("c1"), calls("c2"), tool("c2")],
+        [assistant("first"), user("q")],
+        [user("q"), assistant("")],
+        [user("q"), assistant(None)],
+        [user("q"), calls("c1", arguments='{"path": "a'), tool("c1")],
+        [user("q"), calls(None), tool(None)],
+        [user("q"), calls("c", "c"), tool("c"), tool("c")],
+        [user("q"), calls("c" * 90), tool("c" * 90)],
+        [user("q"), calls("c1"), {"role": "system", "content": "s"}, tool("c1")],
+        [user("q"), calls("c1"), tool("c1", "")],
+    ],
+)
+def test_shapes_that_openais_api_refuses_are_found_and_mended(rows: list[Json]) -> None:
+    history = openai_history.read(rows)
+    assert violations(history.messages) + history.faults
+    mended(openai_history, rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [user("q"), assistant([{"type": "text", "text": "\n\n"}]), user("x")],
+        [user("q"), assistant([]), user("x")],
+        [user("q"), assistant([use("a")]), user([{"type": "text", "text": "x"}, answer("a")])],
+        [user("q"), assistant([use("a"), use("b")]), user([answer("b"), answer("a")])],
+        [user("q"), assistant([use("a")]), user([answer("a"), answer("a", "2")])],
+        [user("q"), assistant([use("a")]), user([answer("a", "")])],
+        [user("q"), assistant([use("a")]), user([answer("a", [])])],
+        [user("q"), assistant([use(None)]), user([answer(None)])],
+        [user("q"), assistant([use("a", input='{"x": ')]), user([answer("a")])],
+        [user("q"), assistant([use("functions.exec:0")]), user([answer("functions.exec:0")])],
+        [user("q"), assistant([use("a", name="a b")]), user([answer("a")])],
+        [user([answer("a")]), assistant("x"), user("q")],
+        [user("q"), assistant("half")],
+        [user([use("a")])],
+    ],
+)
+def test_shapes_that_anthropics_api_refuses_are_found_and_mended(rows: list[Json]) -> None:
+    history = anthropic_history.read(rows)
+    assert violations(history.messages) + history.faults
+    mended(anthropic_history, rows)
+
+
+LEGAL_OPENAI = [
+    {"role": "system", "content": "s"},
+    {"role": "developer", "content": [{"type": "text", "text": "d"}]},
+    user(
+        [
+            {"type": "text", "text": "q"},
+            {"type": "image_url", "image_url": {"url": "https://x/a.png"}},
+        ]
+    ),
+    {**calls("a", "b"), "content": ""},
+    tool("a"),
+    tool("b", [{"type": "text", "text": "2"}]),
+    user("and?"),
+    assistant("yes", refusal=None),
+    user([{"type": "file", "file": {"file_id": "f"}}]),
+]
+LEGAL_ANTHROPIC = [
+    user(
+        [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": IMAGE}}]
+    ),
+    assistant([{"type": "text", "text": "t"}, use("a")]),
+    user(
+        [answer("a", [{"type": "text", "text": "r"}], is_error=True), {"type": "text", "text": "x"}]
+    ),
+    assistant("yes"),
+    user([{"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}}]),
+]
+
+
+def test_legal_lists_have_no_fault() -> None:
+    for reader, rows in ((openai_history, LEGAL_OPENAI), (anthropic_history, LEGAL_ANTHROPIC)):
+        history = reader.read(rows)
+        assert (violations(history.messages), history.faults, history.notes) == ([], [], [])
+
+
+def test_what_is_no_text_and_no_bytes_comes_back_as_it_was() -> None:
+    broken = [*LEGAL_OPENAI, user("twice")]
+    written = openai_history.write(
+        openai_history.read(broken), repair(openai_history.read(broken).messages)
+    )
+    assert written[:2] == LEGAL_OPENAI[:2]
+    assert written[2] == LEGAL_OPENAI[2]
+    assert written[-1]["content"] == [
+        {"type": "file", "file": {"file_id": "f"}},
+        {"type": "text", "text": "twice"},
+    ]
+    history = anthropic_history.read([*LEGAL_ANTHROPIC, user("twice")])
+    rows = anthropic_history.write(history, repair(history.messages))
+    assert rows[0] == LEGAL_ANTHROPIC[0]
+    assert rows[-1]["content"][0] == LEGAL_ANTHROPIC[-1]["content"][0]
+    assert "cache_control" not in json.dumps(rows)
+
+
+def test_thinking_goes_through_byte_for_byte() -> None:
+    thought = {"type": "thinking", "thinking": "hm\ud83d\ude00", "signature": "seal="}
+    withheld = {"type": "redacted_thinking", "data": "opaque"}
+    rows = [user("q"), assistant([thought, withheld, use("a")]), user([answer("a")])]
+    history = anthropic_history.read(rows)
+    assert history.messages[1].blocks[:2] == (
+        ThinkingBlock("hm\ud83d\ude00", READER, "seal="),
+        ThinkingBlock("", READER, None, "opaque"),
+    )
+    assert anthropic_history.write(history, history.messages)[1]["content"][:2] == [
+        thought,
+        withheld,
+    ]
+    spoken = [user("q"), {**calls("a"), "reasoning_content": "hm"}, tool("a")]
+    history = openai_history.read(spoken)
+    assert openai_history.write(history, history.messages)[1]["reasoning_content"] == "hm"
+
+
+def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
+    text = {"type": "text", "text": "q", "cache_control": {"type": "ephemeral"}, "citations": None}
+    notes = anthropic_history.read([user([text])]).notes
+    assert notes == ["messages.0.content.0: 'cache_control' is left out of a repaired list"]
+    rows = [{**user("q"), "name": "ann"}, {"role": "system", "content": "s"}, user("x")]
+    assert openai_history.read(rows).notes == [
+        "messages.0: 'name' is left out of a repaired list",
+        "messages.1: stands first in a repaired list",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reader", "rows", "where"),
+    [
+        (anthropic_history, ["hi"], "messages.0: an object"),
+        (anthropic_history, [user("q"), {"role": "system"}], "messages.1: role 'system'"),
+        (
+            anthropic_history,
+            [user([{"type": "dance"}])],
+            "messages.0.content.0: unknown block 'dance'",
+        ),
+        (anthropic_history, [user([{}])], "messages.0.content.0: unknown block None"),
+        (
+            anthropic_history,
+            [user([answer("a", [use("b")])])],
+            "messages.0.content.0.content.0: unknown",
+        ),
+        (anthropic_history, [user({"text": "q"})], "messages.0.content: a list"),
+        (
+            anthropic_history,
+            [user([{"type": "text", "text": 5}])],
+            "messages.0.content.0.text: a string",
+        ),
+        (
+            anthropic_history,
+            [user([{"type": "image", "source": {"type": "base64", "data": "!"}}])],
+            "messages.0.content.0.source.data: no base64",
+        ),
+        (openai_history, [{"role": "function"}], "messages.0: role 'function'"),
+        (
+            openai_history,
+            [assistant(None, function_call={"name": "x"})],
+            "messages.0: unknown block",
+        ),
+        (
+            openai_history,
+            [user([{"type": "dance"}])],
+            "messages.0.content.0: unknown block 'dance'",
+        ),
+        (
+            openai_history,
+            [assistant(None, tool_calls=[{"type": "custom", "id": "a"}])],
+            "messages.0.tool_calls.0: unknown block 'custom'",
+        ),
+        (
+            openai_history,
+            [assistant(None, tool_calls=[{"id": "a"}])],
+            "messages.0.tool_calls.0.function",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(
+    reader: ModuleType, rows: list[Any], where: str
+) -> None:
+    with pytest.raises(HistoryFormatError) as caught:
+        reader.read(rows)
+    assert str(caught.value).startswith(where)
+
+
+# Laws -------------------------------------------------------------------------------------------
+
+ROLES = st.sampled_from(["user", "assistant", "tool", "system", "dance", None])
+SCRAP = st.none() | st.booleans() | st.integers(0, 3) | st.text(max_size=3)
+KEYS = st.sampled_from(
+    ["type", "text", "id", "content", "source", "tool_calls", "function", "input"]
+)
+BLOCKS = st.dictionaries(KEYS, SCRAP | st.sampled_from(["text", "tool_use", "image"]), max_size=4)
+ROWS = st.fixed_dictionaries(
+    {"role": ROLES, "content": SCRAP | st.lists(SCRAP | BLOCKS, max_size=3)}
+)
+
+
+@given(st.lists(SCRAP | ROWS, max_size=4))
+@settings(deadline=None)
+def test_any_json_is_read_or_refused(rows: list[Any]) -> None:
+    for reader in (anthropic_history, openai_history):
+        with suppress(HistoryFormatError):
+            history = reader.read(rows)
+            assert len(history.rows) == len(history.messages)
+
+
+@given(damaged_histories())
+@settings(deadline=None, max_examples=50)
+def test_a_damaged_conversation_is_written_as_the_api_takes_it(messages: list[Message]) -> None:
+    """Rendered without repair it keeps its faults, which a reader must hand to repair."""
+    for reader in (anthropic_history, openai_history):
+        if not messages:
+            continue
+        faulty = reader.write(reader.read([]), messages)
+        mended(reader, faulty)
+
+
+def test_words_and_results_are_the_same_after_reading() -> None:
+    messages = [
+        user_text("q"),
+        Message("assistant", (TextBlock("let me see"), ToolUseBlock("a", "read", {"x": [1]}))),
+        Message("user", (ToolResultBlock("a", (TextBlock("r"),)), TextBlock("and?"))),
+    ]
+    for reader in (anthropic_history, openai_history):
+        history = reader.read(reader.write(reader.read([]), messages))
+        assert history.messages == messages

@@ -1,0 +1,176 @@
+"""`galata debug`: the classifier and the repair, as an operator calls them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.__main__ import main
+from tests.bridge.cli.scripted import environ, piped
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def give(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    """Standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(body)))
+
+
+OVERFLOW = b'{"error": {"message": "prompt is too long: 208,310 tokens > 200,000 maximum"}}'
+
+
+@pytest.mark.parametrize(
+    ("words", "body", "verdict"),
+    [
+        (["--status", "400"], OVERFLOW, ("overflow", 200_000, 208_310, None)),
+        ([], OVERFLOW, ("overflow", 200_000, 208_310, None)),
+        (["--status", "429"], b"slow down, retry in 3s", ("rate_limit", None, None, 3.0)),
+        (
+            ["--status", "429", "--header", "Retry-After: 20"],
+            b"",
+            ("rate_limit", None, None, 20.0),
+        ),
+        (
+            ["--status", "429", "--header", "retry-after-ms: 250", "--header", "X: y"],
+            b"",
+            ("rate_limit", None, None, 0.25),
+        ),
+        (
+            ["--status", "429", "--provider", "DashScope"],
+            b"You exceeded your current quota, please check your plan and billing details.",
+            ("rate_limit", None, None, None),
+        ),
+        (["--status", "400"], b"\xff\xfe\x00", ("unknown", None, None, None)),
+        (["--status", "502"], b"<html>Bad Gateway</html>", ("transient", None, None, None)),
+    ],
+)
+def test_the_verdict_on_a_refusal_is_json(
+    words: list[str], body: bytes, verdict: Any, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(monkeypatch, body)
+    assert main(["debug", "refusal", *words]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    keys = ("class", "limit_tokens", "requested_tokens", "retry_after_s")
+    assert shown == dict(zip(keys, verdict, strict=True))
+
+
+def test_a_header_without_a_name_is_wrong_use(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, b"")
+    assert main(["debug", "refusal", "--header", "20"]) == 2
+    assert "Name: value" in capsys.readouterr().err
+
+
+LEGAL = [{"role": "user", "content": "q"}]
+LOST = [
+    {"role": "system", "content": "s"},
+    {"role": "user", "content": "你好"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+        ],
+    },
+    {"role": "user", "content": "and?"},
+]
+
+
+def test_a_legal_list_ends_with_0_and_is_printed_as_it_is(capsys) -> None:
+    Path("h.json").write_text(json.dumps({"model": "m", "messages": LEGAL}))
+    for form in ("anthropic", "openai"):
+        assert main(["debug", "history", "h.json", "--format", form]) == 0
+        assert capsys.readouterr().out == ""
+        assert main(["debug", "history", "h.json", "--format", form, "--repair"]) == 0
+        shown = capsys.readouterr()
+        assert json.loads(shown.out) == LEGAL
+        assert "nothing is wrong" in shown.err
+
+
+def test_faults_end_with_1_and_are_told_with_their_place_in_the_file(capsys) -> None:
+    Path("h.json").write_text(json.dumps(LOST))
+    assert main(["debug", "history", "h.json", "--format", "openai"]) == 1
+    fault = "message 3: calls ['a'] are answered by results []"
+    assert capsys.readouterr().out.splitlines() == [fault]
+
+
+def test_a_repaired_list_goes_to_output_and_its_faults_to_errors(capsys) -> None:
+    Path("h.json").write_text(json.dumps(LOST))
+    assert main(["debug", "history", "h.json", "--format", "openai", "--repair"]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("message 3: ")
+    assert "你好" in shown.out
+    rows = json.loads(shown.out)
+    assert rows[:3] == LOST[:3]
+    assert rows[3]["role"] == "tool"
+    assert rows[4] == LOST[3]
+    Path("h.json").write_text(shown.out)
+    assert main(["debug", "history", "h.json", "--format", "openai"]) == 0
+
+
+def test_what_a_repaired_list_cannot_hold_is_told(capsys) -> None:
+    rows = [{"role": "user", "content": "a", "name": "ann"}, {"role": "user", "content": "b"}]
+    Path("h.json").write_text(json.dumps(rows))
+    assert main(["debug", "history", "h.json", "--format", "openai", "--repair"]) == 1
+    assert "note: messages.0: 'name' is left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "No such file"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("5", "the messages: a list is expected"),
+        ('{"model": "m"}', "the messages: a list is expected"),
+        (
+            '[{"role": "user", "content": [{"type": "dance"}]}]',
+            "messages.0.content.0: unknown block",
+        ),
+    ],
+)
+def test_what_is_no_list_of_messages_is_wrong_use(text: str | None, why: str, capsys) -> None:
+    if text is not None:
+        Path("h.json").write_text(text)
+    assert main(["debug", "history", "h.json", "--format", "anthropic"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("h.json: ")
+    assert why in shown.err
+
+
+def test_half_of_a_surrogate_pair_is_printed_as_an_escape(
+    capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(monkeypatch, b'[{"role": "user", "content": "\\ud83d"}]')
+    assert main(["debug", "history", "-", "--format", "openai", "--repair"]) == 0
+    assert "\\ud83d" in capsys.readouterr().out
+
+
+def test_the_format_has_to_be_said(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["debug", "history", "h.json"])
+    assert ended.value.code == 2
+    assert "--format" in capsys.readouterr().err
+
+
+def put(path: Path) -> None:
+    path.write_text(json.dumps(LOST))
+
+
+async def test_on_pipes_it_needs_no_library_of_a_provider(tmp_path: Path) -> None:
+    put(tmp_path / "h.json")
+    env = environ(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    words = ("debug", "history", "h.json", "--format", "openai", "--repair")
+    code, shown, errors = await piped(*words, cwd=tmp_path, env=env)
+    assert code == 1
+    assert json.loads(shown)[0] == LOST[0]
+    imported = {line.rpartition("|")[2].strip() for line in errors.splitlines()}
+    assert "agent.history" in imported
+    assert imported.isdisjoint({"telegram", "slack_sdk", "anthropic", "openai", "aiosqlite"})
