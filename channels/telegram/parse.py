@@ -24,6 +24,7 @@ from telegram import (
 
 from channels.base import Address, Attachment, Command, InboundMessage, Press, Sender
 from channels.chunking import units
+from channels.telegram.keyboard import press_of
 from channels.telegram.media import attachments_of, unreadable_kind
 
 CHANNEL = "telegram"
@@ -100,7 +101,7 @@ def _press(query: CallbackQuery, bot: BotIdentity, at: datetime) -> InboundMessa
     if message is None or query.data is None:
         return None
     thread = _thread(message) if isinstance(message, Message) else None
-    action, _, value = query.data.partition(":")
+    action, value = press_of(query.data)
     return InboundMessage(
         address=_address(message.chat, thread, bot),
         event=f"p:{query.id}",
