@@ -64,7 +64,22 @@ async def test_a_redelivered_message_has_the_same_key(server: TelegramServer, in
 
 
 async def test_only_what_is_read_is_asked_for(server: TelegramServer) -> None:
-    assert server.updates.allowed == ["callback_query", "message", "my_chat_member"]
+    kinds = ["callback_query", "edited_message", "message", "my_chat_member"]
+    assert server.updates.allowed == kinds
+
+
+async def test_an_edit_into_a_command_arrives_as_such_and_other_edits_do_not(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    chat = server.private(server.user("Ana"))
+    sent = chat.send("helo")
+    chat.edit(sent, "hello")
+    chat.edit(sent, "/cancel")
+    chat.send("go on")
+    before, edited, after = await inbox.wait_for(3)
+    assert (before.text, after.text) == ("helo", "go on")
+    assert (edited.edited_command, edited.command, edited.message_id) == (True, None, str(sent.id))
+    assert edited.event.startswith(f"e:{sent.id}:")
 
 
 async def test_two_faults_in_a_row_are_told_to_the_supervisor(
