@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from channels.base import Address, Command, InboundMessage, Press, Sender
+from channels.slack.buttons import action_of
 from channels.slack.markup import mentioned, readable, without_mention
 from channels.slack.media import files_of
 
@@ -172,7 +173,8 @@ def _press(
     thread = container.get("thread_ts")
     if private and thread == ts:  # a thread under this message does not make it part of one
         thread = None
-    press = Press(str(body["trigger_id"]), str(action["action_id"]), str(action["value"]), ts)
+    name, value = action_of(str(action["action_id"])), str(action["value"])
+    press = Press(str(body["trigger_id"]), name, value, ts)
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
         event=f"p:{ts}:{action.get('action_ts') or press.id}",
