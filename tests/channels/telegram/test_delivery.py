@@ -507,39 +507,7 @@ async def test_a_cancelled_answer_sends_no_further_part(
     assert [call.params["text"][0] for call in server.calls_to("sendMessage")] == ["x", "y"]
 
 
-# ---- reactions and presses ----------------------------------------------------------------------
-
-
-async def test_a_waiting_message_is_marked_and_unmarked(
-    channel: TelegramChannel, chat: Chat
-) -> None:
-    message = chat.send("hi")
-    assert await channel.mark_waiting(place(chat), str(message.id), True)
-    assert message.reactions == ["👀"]
-    assert await channel.mark_waiting(place(chat), str(message.id), False)
-    assert message.reactions == []
-
-
-async def test_where_reactions_are_off_it_says_so(
-    server: TelegramServer, channel: TelegramChannel, chat: Chat
-) -> None:
-    message = chat.send("hi")
-    server.fail_next("setMessageReaction", status=400, description="Bad Request: REACTION_INVALID")
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
-    server.fail_next("setMessageReaction", drop=True)
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
-
-
-async def test_a_press_that_is_too_old_is_no_error(
-    channel: TelegramChannel, chat: Chat, inbox: Inbox, listening: asyncio.Task[None]
-) -> None:
-    reply = open_reply(channel, chat)
-    reply.show("partial")
-    press = chat.press(await chat.wait_for_button("Stop"), "Stop")
-    (message,) = await inbox.wait_for(1)
-    press.expired = True
-    await channel.answer_press(message, "x" * 500)
-    await reply.discard()
+# ---- the end ------------------------------------------------------------------------------------
 
 
 async def test_closing_ends_what_is_under_way(server: TelegramServer, chat: Chat) -> None:
