@@ -6,6 +6,7 @@ what it speaks of: the pieces are in `agent.providers.vocabulary`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from agent.errors import RefusalKind
@@ -15,6 +16,7 @@ from agent.providers.refusal_numbers import requested_over_limit, stated
 from agent.providers.refusal_text import Said
 
 K = RefusalKind
+_IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
 def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
@@ -77,8 +79,10 @@ def _is_quota(said: Said, provider: str) -> bool:
 
 
 def _typed(said: Said) -> RefusalKind | None:
+    """By a code that means one thing, also where it stands in a sentence."""
+    codes = said.codes.union(_IDENTIFIER.findall(said.text))
     for code, kind in wordings.CODES.items():
-        if code in said.codes:
+        if code in codes:
             return kind
     return next((kind for key, kind in wordings.KEYED_CODES.items() if key in said.keyed), None)
 
