@@ -279,13 +279,13 @@ def test_a_photo_gives_its_largest_size_and_its_caption() -> None:
         (document("a.yml", None), "document"),
         (document("a.py", "application/octet-stream"), "document"),
         (document("a.png", "image/png"), "image"),
-        (document("a.txt", "text/plain", 1_000_001), None),
-        (document("a.png", "image/png", 20_000_001), None),
+        (document("a.txt", "text/plain", 1_000_001), "document"),
+        (document("a.png", "image/png", 20_000_001), "image"),
         (document("a.pdf", "application/pdf"), None),
         (document("a", None), None),
     ],
 )
-def test_small_texts_and_images_are_read_other_files_are_named(
+def test_texts_and_images_are_attached_other_files_are_named(
     file: dict[str, Any], kind: str | None
 ) -> None:
     result = read(document=file)
