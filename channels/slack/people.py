@@ -79,23 +79,18 @@ async def administers(api: SlackApi, team: str, person: str) -> bool:
     except FAILURES as error:
         log.warning("whether %s is an admin is not known: %s", person, code_of(error))
         return False
-    user: object = answer.get("user")
-    match user:
+    match answer.get("user"):
         case {"is_admin": True} | {"is_owner": True}:
-            return _belongs_to(user, team)
+            return _belongs_to(answer["user"], team)
         case _:
             return False
 
 
-def _belongs_to(user: object, team: str) -> bool:
+def _belongs_to(user: dict[str, Any], team: str) -> bool:
     """In an enterprise a person may be in several workspaces, and `team_id` names one."""
-    match user:
-        case {"enterprise_user": {"teams": [*teams]}} if team in teams:
-            return True
-        case {"team_id": home}:
-            return home == team
-        case _:
-            return False
+    grid: dict[str, Any] = user.get("enterprise_user") or {}
+    teams: list[str] = grid.get("teams") or []
+    return bool(user.get("team_id") == team or team in teams)
 
 
 def _person(user: dict[str, Any]) -> Person:
