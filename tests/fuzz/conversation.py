@@ -91,10 +91,10 @@ class JudgedProvider:
 
     async def _events(self, *, hinted: bool) -> AsyncIterator[StreamEvent]:
         step = self._steps.pop(0) if self._steps else Step("done")
-        author = self._bench[self._author if step.author is None else step.author]
+        author = self._author if step.author is None else step.author
         blocks: list[Block] = []
         if step.thinks != "no" and not hinted:
-            blocks.append(author.think("hm", withheld=step.thinks == "withheld"))
+            blocks.append(self._bench[author].think("hm", withheld=step.thinks == "withheld"))
             yield ThinkingDelta("hm")
         for piece in (step.text[:2], step.text[2:]):
             await asyncio.sleep(0)

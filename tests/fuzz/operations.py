@@ -108,7 +108,7 @@ calls = st.builds(
     st.sampled_from([None, None, None, '{"text": "a', "[1]", "{'text': 'slip',}"]),
 )
 _thinks = st.sampled_from(["no", "no", "openly", "withheld"])
-_takes_over = st.none() | st.none() | st.integers(0, 6)
+_takes_over = st.none() | st.none() | st.integers(0, 5)
 _few = st.sampled_from([False, False, False, True])
 asking = st.builds(
     Step,
@@ -133,7 +133,7 @@ questions: st.SearchStrategy[tuple[Block, ...]] = st.one_of(
     words.map(lambda text: (TextBlock(text),)),
     st.just((ImageBlock("image/png", PNG), TextBlock("what is it?"))),
 )
-_authors, _most_turns = st.integers(0, 6), st.sampled_from([1, 2, 3, 20])
+_authors, _most_turns = st.integers(0, 5), st.sampled_from([1, 2, 3, 20])
 turns = st.builds(
     Turn,
     questions,
