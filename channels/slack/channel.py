@@ -161,7 +161,7 @@ class SlackChannel:
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""
-        return await files.fetch(self._api, attachment)
+        return await files.fetch(self._api, attachment, self._replying.repeats_s)
 
     async def aclose(self) -> None:
         """Close the connections."""
