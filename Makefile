@@ -43,7 +43,7 @@ tests:
 	@$(BIN)/pytest -n 2
 
 fuzz: $(VENV)/dev.ok
-	@$(BIN)/pytest -n 2 --dist worksteal --timeout=1200 --hypothesis-profile=fuzz tests/fuzz
+	@$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=fuzz tests/fuzz
 
 fix: $(VENV)/dev.ok
 	@$(BIN)/ruff format --quiet .
