@@ -1,8 +1,9 @@
 """`make playground`: every local server, the bot on them, and a terminal to be a user in.
 
 Type `t TEXT` to write as Ana in Telegram, `s TEXT` in Slack, `g TEXT` in the Telegram group, `stop` to
-press the newest Stop button, Ctrl-D to leave. What the bot shows is printed as it changes. The model
-is the embedded one where it is installed, else an endpoint that repeats what it is asked.
+press the newest Stop button, `press LABEL` for another, Ctrl-D to leave. What the bot shows is printed
+as it changes, buttons in brackets. The model is the embedded one where it is installed, else an
+endpoint that repeats what it is asked.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,26 +43,34 @@ class Playground:
     def act(self, line: str) -> None:
         """Do what a typed line says."""
         where, _, text = line.strip().partition(" ")
-        if where == "stop":
-            self._stop()
+        if where == "stop" or (where == "press" and text):
+            self._press(text or "Stop")
         elif where in ("t", "s", "g") and text:
             chat = {"t": self.private, "s": self.dm, "g": self.group}[where]
             sender = self.colleague if where == "s" else self.ana
             chat.send(text, sender=sender)
         elif line.strip():
-            print("t TEXT (Telegram), g TEXT (group), s TEXT (Slack), stop, Ctrl-D")
+            print("t TEXT (Telegram), g TEXT (group), s TEXT (Slack), stop, press LABEL, Ctrl-D")
 
-    def _stop(self) -> None:
+    def _press(self, label: str) -> None:
+        """The newest button with this label, wherever it is."""
+        found = sorted(self._buttons(label), key=lambda one: one[0])
+        if found:
+            _, press = found[-1]
+            press()
+        else:
+            print(f"(no button {label} to press)")
+
+    def _buttons(self, label: str) -> Iterator[tuple[float, Callable[[], object]]]:
+        """When its message was sent, in Unix seconds, and how it is pressed."""
         for chat in (self.private, self.group):
-            for message in reversed(chat.bot_messages):
-                if message.buttons:
-                    chat.press(message, "Stop", sender=self.ana)
-                    return
-        for message in reversed(self.dm.from_bot):
-            if message.buttons:
-                self.dm.press(message, "Stop", self.colleague)
-                return
-        print("(no Stop button to press)")
+            for message in chat.bot_messages:
+                if label in message.buttons:
+                    press = partial(chat.press, message, label, user=self.ana)
+                    yield float(message.data["date"]), press
+        for shown in self.dm.from_bot:
+            if any(button.text == label for button in shown.buttons):
+                yield float(shown.ts), partial(self.dm.press, shown, label, self.colleague)
 
     def changes(self) -> Iterator[str]:
         """Lines for what the bot shows now and has not shown like that before."""
@@ -72,13 +82,10 @@ class Playground:
     def visible(self) -> Iterator[tuple[tuple[str, object], str]]:
         for name, chat in (("telegram", self.private), ("group", self.group)):
             for message in chat.bot_messages:
-                yield (name, message.id), _with_buttons(message.text, message.buttons)
-        for message in self.dm.from_bot:
-            yield ("slack", message.ts), _with_buttons(message.shown, message.buttons)
-
-
-def _with_buttons(text: str, buttons: Any) -> str:
-    return f"{text}   [Stop]" if buttons else text
+                brackets = [f"[{label}]" for label in message.buttons]
+                yield (name, message.id), "   ".join([message.text, *brackets])
+        for shown in self.dm.from_bot:
+            yield ("slack", shown.ts), shown.shown  # which has the buttons in it
 
 
 def _config(play: Playground, llm: AnthropicServer) -> Config:
