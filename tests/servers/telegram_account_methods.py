@@ -134,6 +134,8 @@ def set_my_commands(world: World, params: Params) -> bool:
         raise bad("can't parse commands JSON object")
     if len(commands) > 100:
         raise bad("BOT_COMMANDS_TOO_MUCH")
+    if not re.fullmatch(r"(?:[a-z]{2})?", params.text("language_code")):
+        raise bad("invalid language code specified")
     for command in commands:
         if not re.fullmatch(r"[a-z0-9_]{1,32}", command.get("command", "").removeprefix("/")):
             raise bad("BOT_COMMAND_INVALID")

@@ -718,6 +718,8 @@ async def test_commands_are_kept_by_scope_and_language(bot: telegram.Bot) -> Non
     assert [c.command for c in spanish] == ["ayuda"]
     with pytest.raises(BadRequest, match="Bot_command_invalid"):
         await bot.set_my_commands([BotCommand("code-review", "x")])
+    with pytest.raises(BadRequest, match="Invalid language code specified"):
+        await bot.set_my_commands([BotCommand("help", "x")], language_code="pt-br")
     status, body = await call(
         bot, "setMyCommands", commands=[{"command": "a", "description": "x" * 257}]
     )
