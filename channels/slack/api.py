@@ -28,6 +28,7 @@ from channels.slack.errors import (
 from channels.slack.logs import sdk_logger
 from channels.slack.pace import Pace
 from channels.slack.settings import SlackSettings
+from channels.text import whole_strings
 
 BASE_URL: Final = "https://slack.com/api/"
 
@@ -127,8 +128,9 @@ class SlackApi:
         return str(data_of(answer)["url"])
 
     async def read(self, method: str, params: Params) -> dict[str, Any]:
-        """A method that only reads, once. Raises one of `FAILURES`."""
-        return data_of(await self._call(method, http_verb="GET", params=dict(params)))
+        """A method that only reads, once; strings are whole. Raises one of `FAILURES`."""
+        answer = await self._call(method, http_verb="GET", params=dict(params))
+        return cast("dict[str, Any]", whole_strings(data_of(answer)))
 
     async def write(self, method: str, params: Params) -> dict[str, Any]:
         """A method that changes something, once and at once. Raises one of `FAILURES`."""

@@ -1,5 +1,9 @@
 """The way in, one for Socket Mode and signed HTTP: store first, acknowledge then.
 
+What cannot be stored now is not acknowledged, and Slack sends it again. So is what fails in another
+way, but not for ever: an event that keeps failing is logged and left behind, since Slack turns an
+app's events off when too many are refused.
+
 Bolt's hook before authorization is the only place from which an acknowledgement can wait for the
 store: an event listener is acknowledged before it runs, middleware comes after `auth.test`, and an
 event that no listener matches is never acknowledged. So this hook answers everything itself, and
@@ -10,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,15 +26,20 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 from channels.base import InboundMessage, Receive
+from channels.errors import NotStored
 from channels.slack.notice import ResponseUrls
 from channels.slack.parse import Bot, asker, is_bare_mention, parse, people_in
 from channels.slack.people import People
 from channels.slack.threads import Threads
 from channels.slack.twins import Twins
+from channels.text import whole_strings
 
 log = logging.getLogger(__name__)
 
 _NOT_STORED = 503  # any status but 200: no acknowledgement, and Slack sends it again
+_LOST = 200
+_MOST_FAULTS = 3
+_KEPT = 1_000
 
 
 class Intake:
@@ -44,6 +55,7 @@ class Intake:
         self._urls = urls
         self._twins = Twins()
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._faults: OrderedDict[str, int] = OrderedDict()  # by the id that stays
         self._closed = False
 
     def close(self) -> None:
@@ -52,19 +64,40 @@ class Intake:
 
     async def take(self, request: AsyncBoltRequest) -> BoltResponse:
         """Store a message, then acknowledge; acknowledge all else at once."""
-        body: Mapping[str, Any] = request.body
+        body: Mapping[str, Any] = whole_strings(request.body)
         if body.get("type") == "url_verification":
             return BoltResponse(status=200, body={"challenge": body.get("challenge", "")})
         if self._closed:
             return BoltResponse(status=_NOT_STORED)
         message = self._read(body)
-        if message is not None and not await self._told_better(body, message):
-            try:
+        if message is None:
+            return BoltResponse(status=200)
+        try:
+            if not await self._told_better(body, message):
                 await self._store(body, message)
-            except Exception:  # a border: whatever failed, the message is not stored
-                log.exception("%s was not stored, and is not acknowledged", message.event)
-                return BoltResponse(status=_NOT_STORED)
+        except NotStored as error:
+            log.warning("%s is not stored yet, and not acknowledged: %s", message.event, error)
+            return BoltResponse(status=_NOT_STORED)
+        except Exception as error:  # noqa: BLE001 - a border: a fault of ours
+            return BoltResponse(status=self._failed(body, message, error))
         return BoltResponse(status=200)
+
+    def _failed(self, body: Mapping[str, Any], message: InboundMessage, error: Exception) -> int:
+        """The status for what could not be taken in. Commands and presses come only once, and
+        without an acknowledgement Slack tells the person."""
+        key = str(_id_of(body))
+        times = self._faults.pop(key, 0) + 1
+        lost = times >= _MOST_FAULTS
+        if not lost:
+            self._faults[key] = times
+            while len(self._faults) > _KEPT:
+                self._faults.popitem(last=False)
+        # Where it happened and what kind of error: its text may quote the message.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        what = "is lost" if lost else "is not acknowledged"
+        kind = type(error).__name__
+        log.error("%s %s: it cannot be taken in (%s)\n%s", message.event, what, kind, where)
+        return _LOST if lost else _NOT_STORED
 
     def _read(self, body: Mapping[str, Any]) -> InboundMessage | None:
         try:

@@ -1,4 +1,4 @@
-"""What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes.
+"""What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes. Strings are whole.
 
 What is nothing for the bot gives None: messages of bots, edits (but into a command), deletions,
 hidden updates (an unfurled link, a new reply), joins, unknown kinds, and channel text that does not
@@ -113,7 +113,7 @@ def _message(
     """`names_us`: it is for the bot also without a mention."""
     if not _is_written_by_a_person(event, bot):
         return None
-    raw = clean(str(event.get("text") or ""))
+    raw = str(event.get("text") or "")
     channel, ts, thread = str(event["channel"]), str(event["ts"]), event.get("thread_ts")
     kind = event.get("channel_type")
     private = kind == "im" or (kind is None and channel.startswith("D"))
@@ -141,7 +141,7 @@ def _message(
 def _edit(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage | None:
     """A message that its author has changed into a command. Slack tells as an edit what it adds
     itself too, with the same text."""
-    now: Json = event["message"]
+    now: Json = event.get("message") or {}
     before: Json = event.get("previous_message") or {}
     edited: Json = now.get("edited") or {}
     if edited.get("user") != now.get("user") or now.get("text") == before.get("text"):
@@ -178,7 +178,7 @@ def _is_written_by_a_person(event: Json, bot: Bot) -> bool:
 
 def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) -> InboundMessage:
     user, channel, trigger = str(body["user_id"]), str(body["channel_id"]), str(body["trigger_id"])
-    text = readable(clean(str(body.get("text") or "")), _names(people)).strip()
+    text = readable(str(body.get("text") or ""), _names(people)).strip()
     private = channel.startswith("D")
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, None, private),
@@ -231,14 +231,14 @@ def _seen_by_one(user: str, trigger: str) -> str:
 def _forwarded(event: Json, people: Mapping[str, Person]) -> str | None:
     """The text of a message that was forwarded along."""
     shared = [one for one in event.get("attachments") or () if one.get("is_share")]
-    texts = [clean(str(one.get("text") or one.get("fallback") or "")) for one in shared]
+    texts = [str(one.get("text") or one.get("fallback") or "") for one in shared]
     quote = readable("\n\n".join(text for text in texts if text), _names(people))
     return quote[:_QUOTE_CHARACTERS] or None
 
 
 def _sender(user: str, people: Mapping[str, Person]) -> Sender:
     person = people.get(user, Person(user))
-    return Sender(user, clean(person.name), person.language)
+    return Sender(user, person.name, person.language)
 
 
 def _names(people: Mapping[str, Person]) -> dict[str, str]:
@@ -250,10 +250,3 @@ def time_of(ts: str) -> datetime:
     seconds, _, fraction = ts.partition(".")
     microseconds = int(fraction[:6].ljust(6, "0")) if fraction else 0
     return _EPOCH + timedelta(seconds=int(seconds), microseconds=microseconds)
-
-
-def clean(text: str) -> str:
-    """Halves of characters replaced, so that the text can be stored."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -18,6 +18,7 @@ from channels.base import Button, StopControl
 from channels.chunking import split, units
 from channels.slack.buttons import Block, button_blocks, labels, stop_block
 from channels.slack.markup import escaped
+from channels.text import whole
 
 POST_UNITS: Final = 11_900
 UPDATE_UNITS: Final = 3_900
@@ -99,9 +100,7 @@ def preview(text_so_far: str) -> Content:
 
 def clean(text: str) -> str:
     """Halves of characters replaced, and what would call people made plain text."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return _CALLS.sub("<\u2060", text)
+    return _CALLS.sub("<\u2060", whole(text))
 
 
 def plain_text(markdown: str) -> str:

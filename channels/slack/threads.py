@@ -15,7 +15,7 @@ from channels.base import InboundMessage
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.markup import mentioned, readable
-from channels.slack.parse import Bot, clean
+from channels.slack.parse import Bot
 from channels.slack.people import People
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Threads:
         return await self._lines(earlier, bot)
 
     async def _lines(self, messages: list[dict[str, Any]], bot: Bot) -> str | None:
-        texts = [clean(str(one.get("text") or "")) for one in messages]
+        texts = [str(one.get("text") or "") for one in messages]
         writers = [str(one.get("user") or one.get("bot_id") or "?") for one in messages]
         ids = [w for w in writers if w.startswith(("U", "W"))]
         people = await self._people.look_up(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from channels.errors import ChannelFailed, ChannelUnavailable
+from channels.errors import ChannelFailed, ChannelUnavailable, NotStored
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
 from tests.channels.slack.conftest import WATCHFUL, Inbox, make_channel
@@ -158,7 +158,7 @@ async def test_no_token_or_ticket_or_text_is_logged(
         await channel.listen(inbox.receive)
     task = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_connection()
-    inbox.faults = [OSError("disk full")]
+    inbox.faults = [NotStored("the disk is full")]
     server.dm(server.user("Ana")).send("a secret word")
     await server.wait_for(lambda: inbox.attempts == 1)
     await end(channel, task)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from channels.base import OutboundReply
-from channels.errors import ChannelFailed
+from channels.errors import ChannelFailed, NotStored
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
 from tests.channels.slack.conftest import Inbox
@@ -83,7 +83,7 @@ async def test_messages_commands_and_presses_come_in_over_http(
 async def test_what_was_not_stored_comes_again(
     server: SlackServer, over_http: SlackChannel, inbox: Inbox
 ) -> None:
-    inbox.faults = [OSError("disk full")]
+    inbox.faults = [NotStored("the disk is full")]
     sent = server.dm(server.user("Ana")).send("hi")
     await server.wait_for(lambda: sent.events[0].acknowledged)
     assert [status for status, _ in server.http.responses] == [503, 200]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, TypeAdapter
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from channels.base import InboundMessage
+from channels.base import Button, Command, InboundMessage, OutboundReply
+from channels.errors import NotStored
 from channels.slack.api import SlackApi
 from channels.slack.channel import SlackChannel
 from channels.slack.intake import Intake
@@ -23,6 +25,7 @@ from tests.channels.slack.conftest import Inbox
 from tests.servers.slack import Delivery, SlackServer
 
 Listening = asyncio.Task[None]
+ANY_TEXT = st.text(st.characters(), max_size=5)  # halves of characters too
 dump_json = TypeAdapter(InboundMessage).dump_json
 
 
@@ -42,11 +45,119 @@ async def test_what_could_not_be_stored_comes_again(
     server: SlackServer, listening: Listening, inbox: Inbox
 ) -> None:
     server.socket.ack_timeout_s = 0.05
-    inbox.faults = [OSError("disk full"), OSError("disk full")]
+    inbox.faults = [NotStored("the disk is full"), NotStored("the disk is full")]
     sent = server.dm(server.user("Ana")).send("hi")
     await server.wait_for(lambda: sent.events[0].acknowledged)
     assert inbox.attempts == 3
     assert [m.text for m in inbox.messages] == ["hi"]
+
+
+async def test_what_cannot_be_stored_for_long_still_comes(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.socket.ack_timeout_s = 0.02
+    server.socket.max_retries = 20
+    inbox.faults = [NotStored("the disk is full")] * 10
+    sent = server.dm(server.user("Ana")).send("hi")
+    await server.wait_for(lambda: sent.events[0].acknowledged)
+    assert [m.text for m in inbox.messages] == ["hi"]
+
+
+async def test_a_message_that_always_fails_is_left_behind_and_logged_without_its_words(
+    server: SlackServer, listening: Listening, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.socket.ack_timeout_s = 0.02
+    server.socket.max_retries = 20
+    dm = server.dm(server.user("Ana"))
+    inbox.faults = [ValueError("my secret words")] * 10
+    sent = dm.send("my secret words")
+    await server.wait_for(lambda: sent.events[0].acknowledged)
+    assert inbox.attempts == 3
+    inbox.faults.clear()
+    dm.send("next")
+    assert [m.text for m in await inbox.wait_for(1)] == ["next"]
+    assert "is lost" in caplog.text
+    assert "ValueError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_fault_that_passes_loses_nothing(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.socket.ack_timeout_s = 0.02
+    inbox.faults = [KeyError("x"), NotStored("the disk is full"), ValueError("y")]
+    sent = server.dm(server.user("Ana")).send("hi")
+    await server.wait_for(lambda: sent.events[0].acknowledged)
+    assert [m.text for m in inbox.messages] == ["hi"]
+
+
+async def test_a_command_that_fails_is_not_acknowledged_so_that_slack_says_so(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    server.socket.ack_timeout_s = 0.05
+    ana = server.user("Ana")
+    general = server.channel("general", members=[ana])
+    inbox.faults = [ValueError("x")]
+    command = general.slash("/galata", "status")
+    assert command is not None
+    await server.wait_for(lambda: command.given_up)
+    assert "failed" in general.ephemerals(ana)[0].shown
+
+
+def halved(value: Any) -> Any:
+    """The same payload with half a character at the end of what people can choose."""
+    match value:
+        case dict():
+            return {key: halved_text(key, one) for key, one in value.items()}
+        case list():
+            return [halved(one) for one in value]
+        case _:
+            return value
+
+
+def halved_text(key: str, value: Any) -> Any:
+    chosen = key in ("text", "name", "mimetype", "title", "fallback", "value", "user_name")
+    return f"{value}\ud83d" if chosen and isinstance(value, str) else halved(value)
+
+
+async def test_half_a_character_anywhere_is_replaced_and_keeps_nothing_from_being_stored(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    ana = server.user("Ana\udc00", locale="en-\ud83d")
+    dm = server.dm(ana)
+    shared = [{"is_share": True, "text": "said"}]
+    files = [server.file("a.txt", b"x")]
+    sent = dm.send("hi", files=files, attachments=shared, deliver=False)
+    for delivery in sent.events:
+        delivery.payload = halved(delivery.payload)
+        server.deliver(delivery)
+    (message,) = await inbox.wait_for(1)
+    dump_json(message)
+    assert (message.text, message.sender.name) == ("hi\ufffd", "Ana\ufffd")
+    assert (message.quote, message.sender.language) == ("said\ufffd", "en-\ufffd")
+    (file,) = message.attachments
+    assert (file.name, file.media_type) == ("a.txt\ufffd", "text/plain\ufffd")
+    await server.wait_for(lambda: all(one.acknowledged for one in sent.events))
+
+
+async def test_half_a_character_in_a_command_a_press_or_a_thread_is_replaced(
+    server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    dm.slash("/galata", "ask \ud83d")
+    root = dm.send("\ud83d", server.bot, deliver=False)
+    dm.send("yes", thread=root)
+    command, answer = await inbox.wait_for(2)
+    assert command.command == Command("ask", "\ufffd")
+    assert answer.quote == "you: \ufffd"
+    reply = channel.open_reply(command.address, reply_to=None)
+    await reply.finish(OutboundReply("x", buttons=(Button("Go", "ask", "a"),)))
+    made = dm.from_bot[-1]
+    made.blocks[-1]["elements"][0]["value"] = "\ud83d"
+    dm.press(made, "Go")
+    press = (await inbox.wait_for(3))[-1].press
+    assert press is not None
+    assert press.value == "\ufffd"
 
 
 async def test_a_thread_is_told_again_with_a_message_that_could_not_be_stored(
@@ -56,7 +167,7 @@ async def test_a_thread_is_told_again_with_a_message_that_could_not_be_stored(
     server.subscriptions.discard("app_mention")
     general = server.channel("general", members=[server.user("Ana")])
     root = general.send("the deploy is at noon")
-    inbox.faults = [OSError("disk full")]
+    inbox.faults = [NotStored("the disk is full")]
     general.send("<@BOT> yes?", thread=root)
     (message,) = await inbox.wait_for(1)
     assert message.quote == "Ana: the deploy is at noon"
@@ -256,8 +367,8 @@ async def test_a_stop_word_in_a_thread_reaches_the_bridge(
 
 @given(
     st.recursive(
-        st.none() | st.integers() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner),
+        st.none() | st.integers() | ANY_TEXT,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(ANY_TEXT, inner),
         max_leaves=6,
     ),
     st.sampled_from(

@@ -220,14 +220,6 @@ def test_a_forwarded_message_is_a_quote(world: SlackServer) -> None:
     assert message.quote == "as @U7 said <3"
 
 
-def test_half_a_character_can_be_stored(world: SlackServer) -> None:
-    payload = world.dm(world.user("Ana")).send("x", deliver=False).events[0].payload
-    payload["event"]["text"] = "a\ud83d b"
-    message = read(world, payload)
-    assert message is not None
-    assert message.text.encode() == "a\ufffd b".encode()
-
-
 def slash(channel: str, text: str) -> dict[str, Any]:
     return {
         "command": "/galata",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from channels.errors import NotStored
 from tests.channels.slack.conftest import Inbox
 from tests.servers.slack import SlackServer
 
@@ -38,7 +39,7 @@ async def test_a_text_that_could_not_be_stored_comes_again_although_its_mention_
     server: SlackServer, listening: Listening, inbox: Inbox
 ) -> None:
     server.socket.ack_timeout_s = 0.05
-    inbox.faults = [OSError("disk full"), OSError("disk full")]
+    inbox.faults = [NotStored("the disk is full"), NotStored("the disk is full")]
     general = server.channel("general", members=[server.user("Ana")])
     sent = general.send("<@BOT> hi")
     await server.wait_for(lambda: all(one.acknowledged for one in sent.events))
