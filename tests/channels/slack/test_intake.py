@@ -365,23 +365,62 @@ async def test_a_stop_word_in_a_thread_reaches_the_bridge(
     await server.wait_for(lambda: all(one.acknowledged for one in ignored.events))
 
 
+def edit_of(event: dict[str, Any]) -> dict[str, Any]:
+    """The event about an edit of the message into a command."""
+    edited = event | {"text": "!cancel", "edited": {"user": event["user"], "ts": "1732950000.1"}}
+    outer = {key: event[key] for key in ("type", "channel", "channel_type", "ts")}
+    return outer | {"subtype": "message_changed", "message": edited, "previous_message": event}
+
+
+def press_on(event: dict[str, Any]) -> dict[str, Any]:
+    """The payload of a press on a button of the message."""
+    container = {"type": "message", "channel_id": event["channel"], "message_ts": event["ts"]}
+    return {
+        "type": "block_actions",
+        "trigger_id": "t1",
+        "user": {"id": event["user"]},
+        "container": container,
+        "actions": [{"action_id": "stop#0", "value": "r1", "action_ts": "1.2"}],
+    }
+
+
+def put(payload: Any, path: list[str], value: object) -> None:
+    """Replace a part of a payload, as deep as the path leads."""
+    for key in path[:-1]:
+        if isinstance(payload.get(key), dict):
+            payload = payload[key]
+    payload[path[-1]] = value
+
+
 @given(
     st.recursive(
         st.none() | st.integers() | ANY_TEXT,
         lambda inner: st.lists(inner, max_size=2) | st.dictionaries(ANY_TEXT, inner),
         max_leaves=6,
     ),
-    st.sampled_from(
-        ["user", "text", "ts", "channel", "files", "attachments", "thread_ts", "event"]
+    st.sampled_from(["message", "edit", "press"]),
+    st.lists(
+        st.sampled_from(
+            [
+                *("user", "text", "ts", "channel", "files", "attachments", "thread_ts", "event"),
+                *("message", "previous_message", "edited", "subtype", "container", "actions"),
+            ]
+        ),
+        min_size=1,
+        max_size=3,
     ),
 )
-@settings(deadline=None, max_examples=150)
-def test_no_payload_is_refused_for_its_form(value: object, key: str) -> None:
+@settings(deadline=None, max_examples=300)
+def test_no_payload_is_refused_for_its_form(value: object, kind: str, path: list[str]) -> None:
     """Whatever stands in a payload, it is acknowledged, so that it does not come again."""
 
     async def take() -> int:
         payload = world.dm(ana).send("hi", deliver=False).events[0].payload
-        (payload if key == "event" else payload["event"])[key] = value
+        if kind == "edit":
+            payload["event"] = edit_of(payload["event"])
+        elif kind == "press":
+            payload = press_on(payload["event"])
+        put(payload, ["event", *path] if kind != "press" and path != ["event"] else path, value)
         intake = Intake(
             Bot(world.team_id, world.bot.id),
             receive,
