@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 # A stop has acted already; when the store takes longer than this to keep it, it is answered first.
 STORE_WAIT_S = 0.8
+NOTICES_GRACE_S = 3.0  # for commands and notices under way when the process is stopping
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +131,14 @@ class AgentBridge:
             self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:
-        """Start nothing more; running answers get `patience_s` seconds, then they are interrupted
-        and taken up at the next start."""
+        """Start nothing more; running answers and commands get `patience_s` seconds, then they are
+        interrupted and taken up at the next start."""
         self._outages.close()
         await self._lanes.close(patience_s)
+        if self._beside:
+            await asyncio.wait(self._beside, timeout=min(patience_s, NOTICES_GRACE_S))
+        for task in self._beside:
+            task.cancel()
 
     async def idle(self) -> None:
         """Return when no lane has work and every command is carried out."""
