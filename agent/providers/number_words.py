@@ -91,7 +91,7 @@ BEFORE = {
         recu|erhalten|aktuell
     """),
     "limit": any_of(r"""
-        max\w*|limit\w*|allow\w*|support\w*|window|context\w*|capacity|up to|at most|only
+        max\w*|\bmost|limit\w*|allow\w*|support\w*|window|context\w*|capacity|up to|at most|only
         cannot exceed
         <=?|>|length is
         (?:less|fewer|lower|longer|greater|larger|more|bigger|smaller) than|or equal to|exceed\w*

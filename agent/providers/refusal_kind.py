@@ -6,6 +6,7 @@ what it speaks of: the pieces are in `agent.providers.vocabulary`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from agent.errors import RefusalKind
@@ -15,6 +16,7 @@ from agent.providers.refusal_numbers import requested_over_limit, stated
 from agent.providers.refusal_text import Said
 
 K = RefusalKind
+_IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
 def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
@@ -77,8 +79,10 @@ def _is_quota(said: Said, provider: str) -> bool:
 
 
 def _typed(said: Said) -> RefusalKind | None:
+    """By a code that means one thing, also where it stands in a sentence."""
+    codes = said.codes.union(_IDENTIFIER.findall(said.text))
     for code, kind in wordings.CODES.items():
-        if code in said.codes:
+        if code in codes:
             return kind
     return next((kind for key, kind in wordings.KEYED_CODES.items() if key in said.keyed), None)
 
@@ -99,7 +103,10 @@ def _spoken(said: Said) -> RefusalKind | None:
     for pattern, kind in wordings.CODE_PARTS:
         if any(pattern.search(code) for code in said.codes):
             return kind
-    return K.TRANSIENT if words.TRANSIENT.search(said.text) else None
+    if words.TRANSIENT.search(said.text):
+        return K.TRANSIENT
+    # In a language that nobody has taught us, two numbers of tokens say enough.
+    return K.OVERFLOW if words.TOKEN.search(said.text) and _is_more(said.text) else None
 
 
 def _is_media(text: str) -> bool:
@@ -126,9 +133,13 @@ def _is_overflow(text: str) -> bool:
     counted = words.WINDOW.search(text) or (words.INPUT.search(text) and words.TOKEN.search(text))
     if not counted or words.CHARACTERS.search(text):
         return False
+    return words.EXCEEDS.search(text) is not None or _is_more(text)
+
+
+def _is_more(text: str) -> bool:
+    """Whether two numbers are an input and the smaller limit that it exceeds."""
     numbers = stated(text, cap=False)
-    compared = (numbers.used or 0) > (numbers.limit or numbers.used or 0)
-    return compared or words.EXCEEDS.search(text) is not None
+    return (numbers.used or 0) > (numbers.limit or numbers.used or 0)
 
 
 def speaks_of_answer(text: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 from agent.providers import number_words, vocabulary
 
@@ -38,20 +38,22 @@ class _Number:
     label: str  # limit, used, input, output, or nothing
     tokens: bool  # whether the word stands there
     code: bool  # whether it may be an error code
+    named: bool  # whether the parameter of the answer's size stands directly before it
 
 
 LEAST = 64  # tokens; no window is smaller, and positions and counts of messages are
+_MOST = 40  # numbers that are looked at
 _CLAUSE = 70  # characters that can say what the number after them means
 
 _THOUSANDS = re.compile(
-    r"(?<![\w.,-])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:\.\d{3})+|(?:['_]\d{3})+)(?![\d.,]\d)"
+    r"(?<![a-z0-9_.,-])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:\.\d{3})+|(?:['_]\d{3})+)(?![\d.,]\d)"
 )
 _SPACED = re.compile(
     r"(?<![\d.,-])\d{1,3}(?: \d{3})+(?= ?(?:[^\W\d]+ )?(?:tok|jeton|ток|トークン|토큰))"
 )
 _NOT_NUMBERS = re.compile(r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\b\d+:\d+\S*")
 _NUMBER = re.compile(
-    r"(?<![a-z0-9_.#$/-])(?P<digits>\d{1,9})(?P<part>\.\d{1,2})?(?!\d)"
+    r"(?<![a-z0-9_.#$-])(?<!\D/)(?P<digits>\d{1,9})(?P<part>\.\d{1,2})?(?!\d)"
     r"(?P<unit> ?[km](?![a-z0-9])|万|萬)?(?![_-]|\.?\d|[a-su-z]| ?%)"
 )
 _TIMES = {"k": 1_000, "m": 1_000_000, "万": 10_000, "萬": 10_000}
@@ -64,6 +66,7 @@ _NAMED = re.compile(
     r"(?:\bcode|status|http|errno|error|line|column|row|index|position|version|port|\bid|"
     r"message|step|page|attempt|retries|wait|错误码|代码|код)[ :=#(\[\"']*$"
 )
+_PARAMETER = re.compile(r"max_\w*tokens['\" :=(]*(?:of |value of )?$")
 _AT_END = re.compile(r"\)\s*(?:[.\"'}]|$)")
 _EXCESS = re.compile(r"(?:\bby|超出了?|over by|reduce .{0,40}\bby) (?:at least |about )?$")
 _TOO_MANY = re.compile(r" ?tokens? (?:over|too many|too long|more than)\b")
@@ -127,7 +130,7 @@ def _without_separators(found: re.Match[str]) -> str:
 def _numbers(text: str) -> Iterator[_Number]:
     """Numbers of tokens, with what the words around them say."""
     previous = 0
-    for found in _NUMBER.finditer(text):
+    for found in islice(_NUMBER.finditer(text), _MOST):
         before, after = text[previous : found.start()][-_CLAUSE:], text[found.end() :][:_CLAUSE]
         value = _value(found)
         label, behind = _label(before, after)
@@ -141,7 +144,8 @@ def _numbers(text: str) -> Iterator[_Number]:
         if after.startswith(" (exclusive)"):
             value -= 1
         code = before.endswith("(") and _AT_END.match(after) is not None and _is_code(value)
-        yield _Number(value, label, number_words.TOKENS.match(after) is not None, code)
+        tokens = number_words.TOKENS.match(after) is not None
+        yield _Number(value, label, tokens, code, _PARAMETER.search(before) is not None)
 
 
 def _is_code(value: int) -> bool:
@@ -243,7 +247,7 @@ def _cap(numbers: list[_Number]) -> Stated:
     values = sorted({number.value for number in numbers})
     if len(values) == 1:
         only = numbers[0]
-        asked = only.label in ("output", "used") and limit is None
+        asked = only.label == "used" or only.named
         return Stated(output=only.value) if asked else Stated(room=only.value)
     if len(values) > 1:
         return Stated(room=values[0], output=values[-1])

@@ -20,7 +20,7 @@ _LARGEST = 10**12  # of a number that can mean anything here
 
 _HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _TYPED_KEYS = frozenset(
-    {"type", "code", "status", "reason", "status_code", "http_code", "__type"}
+    {"type", "code", "status", "reason", "status_code", "http_code", "__type", "blockreason"}
 ) | {f"{prefix}{key}" for prefix in ("error", "error_", "err_") for key in ("code", "type", "name")}
 # Repeated from the request, as validators do; or a model's own words.
 _ECHOES = frozenset({"input", "failed_generation"})

@@ -37,7 +37,7 @@ _WINDOW = r"""
     max_seq_len|n_ctx
     max\w* (?:allowed )?(?:prompt|input|sequence|model|message|request) (?:length|size|tokens?)
     max\w* (?:number of|total) (?:input )?tokens|max\w* (?:allowed )?length
-    token (?:limit|budget|capacity|maximum)|(?:input|prompt|length) limit
+    token (?:limit|budget|capacity|maximum)|(?:input|prompt|length) (?:limit|capacity)
     model'?s? (?:\w+ )?(?:limit|max)|max\w* (?:of )?\d+ tokens|max\w* tokens
     limit of \d[\d,.]* ?(?:tokens|$)
     上下文|token ?(?:数|數)?(?:量)?(?:上限|限制)
@@ -53,7 +53,8 @@ _WINDOW = r"""
 _EXCEEDS = r"""
     exceed|too (?:long|large|big|many|much)|(?:long|larg|bigg|high)er than|(?<!must be )greater than
     more .{0,20}than
-    \bover (?:the|its|your)\b|overflow|surpass|beyond|above the|(?:less|fewer|smaller|lower) than
+    \bover (?:the|its|your|our|this)\b|overflow|surpass|beyond|above the
+    (?:less|fewer|smaller|lower) than
     must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|only supports?|up to
     too small
     support\w* (?:only|at most|a max)|no (?:more|longer) than|at most|not enough|ran out|run out
@@ -64,6 +65,7 @@ _EXCEEDS = r"""
     超え|超過|長すぎ|大きすぎ|多すぎ|上限|オーバー|以下|短く
     초과|너무 (?:길|많|큽|크|긴)|넘|이하|줄여|줄이
     превы|слишком (?:длин|больш|много|велик)|больше|не более|сократ|уменьш|не помеща|исчерпан
+    переполн
     supera|excede|sobrepasa|demasiado|mayor que|reduzca|reduza|ultrapass|longo demais|muito long
     maior que|depass|trop (?:long|grand|volumineu)|superieur|reduis|uberschr|ubersteig|langer als
     zu (?:lang|gross|groß|viele)|großer als|mehr als|kurzen
@@ -107,7 +109,7 @@ OVERFLOW = any_of(r"""
     (?:запрос|промпт|сообщение|текст|ввод|диалог)\w*.{0,12}слишком (?:длин|больш|велик)
     (?:prompt|entrada|mensa\w+|conversa\w*|texto) .{0,14}(?:demasiado larg|muito long|longo? demais)
     (?:prompt|invite|entree|message|requete|texte) .{0,10}trop long
-    (?:prompt|eingabe|nachricht|anfrage|text|kontext) .{0,10}zu (?:lang|groß|gross)
+    (?:prompt|eingabe|nachricht|anfrage|text|kontext|konversation|gesprach) .{0,10}zu (?:lang|gro)
 """)
 
 _OUTPUT = r"""
@@ -122,20 +124,24 @@ _OUTPUT = r"""
 """
 _TOO_MUCH = r"""
     too (?:large|high|big|many)|exceed|(?<!must be )greater than|larger than|above|higher than
+    over (?:the|this|its|your|our|\d)
     (?:must|should|can|may)(?:not| not)? be (?:less|at most|<|no more|lower|smaller|between|in|within)
     (?:must|should|can|may)(?:not| not)? be (?:under|larger|greater than (?:the|\d))
     less than or equal|at most|range|between \d|out of range|supports? (?:only|at most|up to)
     only supports|up to \d|maximum (?:value|allowed|is|of)|lower than \d|limited to|limit (?:is|of)
-    超过|超過|超出|大于|大於|范围|範圍|最大值|上限|不能超|过大|過大|不得|应在|應在|之间
-    超え|超過|上限|範囲|大きすぎ|초과|범위|너무 (?:큽|크|많)|превы|диапазон|больше|слишком
-    supera|excede|rango|intervalo|depass|superieur|uberschr|ubersteig|bereich|zu (?:groß|hoch)
+    超过|超過|超出|大于|大於|范围|範圍|最大值|上限|不能超|过大|過大|不得|应在|應在|之间|小于|以内
+    超え|超過|上限|範囲|大きすぎ|以下|초과|범위|너무 (?:큽|크|많)|이하|미만|превы|диапазон|больше
+    слишком|не более|меньше
+    supera|excede|rango|intervalo|menor|depass|superieur|inferieur|uberschr|ubersteig|bereich
+    hochstens
+    zu (?:groß|hoch)
 """
 OUTPUT = any_of(_OUTPUT)
 # The answer that was asked for, and that it is too much; or the value's range before its name.
 OUTPUT_CAP = any_of(rf"""
     (?:{either(_OUTPUT)}).{{0,90}}?(?:{either(_TOO_MUCH)})
     (?:invalid|illegal|range of|value (?:of|for)|valor de|wert fur) (?:parameter )?['"]?max_\w*tokens
-    available_tokens
+    available_tokens|too many (?:output|completion|generated) tokens
     max\w* (?:number of )?(?:output|completion|generated) tokens[^.]{{0,40}}? (?:is|are|=|:) ?\d
     (?:超过|超出|大于)[^,。，]{{0,12}}(?:最大)?(?:输出|生成)(?:长度|token)
     (?:exceed|over|greater)\w* .{{0,40}}(?:maximum|max|limit) .{{0,20}}(?:output|completion) tokens
@@ -194,7 +200,8 @@ REQUEST_TOO_LARGE = any_of(r"""
 """)
 
 QUOTA = any_of(r"""
-    plan and billing|overdue|past due|arrear|good standing|credit balance|account balance
+    free (?:\w+ )?quota exceeded|plan and billing|overdue|past due|arrear|good standing
+    credit balance|account balance
     insufficient[ _]?(?:account |user |token )?(?:balance|quota|credit|fund)
     balance .{0,20}(?:insufficient|too low|not enough|exhausted|depleted)
     not enough (?:credit|balance|fund|money)
@@ -218,13 +225,14 @@ QUOTA = any_of(r"""
     недостаточно (?:средств|денег|баланс)|баланс|оплат|задолжен|пополн
     (?:исчерпан|закончил)\w* .{0,20}(?:квот|средств|пакет)
     saldo|creditos? (?:insuf|agotad|esgotad)|facturacion|faturamento|\bpago\b|pagamento
-    \bsolde\b|credit insuffisant|facturation|paiement|guthaben|abrechnung|zahlung
+    \bsolde\b|credit .{0,12}(?:insuffisant|epuise)|facturation|paiement|guthaben|abrechnung|zahlung
     kontingent .{0,20}(?:erschopft|aufgebraucht)
 """)
 # A period's quota in the words for a lack of money: DashScope's documentation gives throttling as
 # the cause, and Google names the metric.
 QUOTA_OF_A_PERIOD = any_of(r"""
-    throttling\.|allocated quota exceeded|aliyun|alibabacloud|quota exceeded for (?:quota )?metric
+    throttling\.|(?<!free )allocated quota exceeded|aliyun|alibabacloud
+    quota exceeded for (?:quota )?metric
     rate limit exceeded|per[ _]minute
 """)
 
@@ -290,7 +298,7 @@ _BAD = r"""
 """
 AUTH = any_of(rf"""
     \b(?:{either(_BAD)})(?: \w+)? (?:x-)?{_KEY}?[ _-]?(?:key|credential|authenticat|authoriz|bearer)
-    {_KEY}[ _-]?(?:key|token)s?\b.{{0,50}}\b(?:{either(_BAD)})
+    {_KEY}[ _-]?(?:key|token)s?\b.{{0,50}}\b(?:{either(_BAD)}|must be set)
     \b(?:{either(_BAD)}) (?:api|access|auth) token
     unauthori[sz]ed|unauthenticated|authenticat\w+ (?:fail|error|required)|permission denied
     access denied|(?<!extra_)forbidden|not authorized|not? (?:have )?(?:access|permission)
@@ -332,6 +340,7 @@ FORMAT = any_of(r"""
     non-empty|non-whitespace|at least one message|must not be empty|cannot be empty
     (?:is|are|was) empty
     \broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user
+    (?:first|last) message|(?:is|was) null|same role|must be from
     does(?: not|n't) support (?:\w+ ){0,3}(?:tool|function|system|assistant|stream|param|role)
     pattern|text is not set|must (?:contain|include|not)
     must be (?:an? |of |in |within |between |one |set|greater|at least|valid|string|object|positive|non)
@@ -351,7 +360,7 @@ FORMAT = any_of(r"""
     パラメータ.{0,6}(?:無効|不正|誤)|形式が|必須|空に|매개변수|형식|필수|비어|параметр|формат
     обязател|пуст(?:ой|ым|ое)|роль
     parametro|formato|obligatori|obrigatori|\bvaci[oa]|vazi[oa]|parametre|obligatoire|\bvide\b
-    ungultige?r? (?:parameter|wert|anfrage)|erforderlich|\bleer\b|\brolle
+    ungultig\w* (?:parameter|wert|anfrage|format)|erforderlich|\bleer\b|\brolle
 """)
 # The order of messages, which some servers refuse with 500.
 ORDER = any_of(r"""

@@ -13,8 +13,9 @@ from channels.errors import ChannelUnavailable
 from channels.media import MAX_TEXT_BYTES
 from channels.parts import Halt
 from channels.slack.api import SlackApi, Urgency
+from channels.slack.buttons import STOP_ACTION
 from channels.slack.errors import FAILURES, Failure, Meaning, code_of, delivery_failed, meaning_of
-from channels.slack.render import STOP_ACTION, Content
+from channels.slack.render import Content
 
 log = logging.getLogger(__name__)
 

@@ -91,7 +91,7 @@ class Intake:
     async def _store(self, body: Mapping[str, Any], message: InboundMessage) -> None:
         """Messages of a conversation one after the other, since each envelope has a task of its
         own. Commands and presses never wait."""
-        if message.command is not None or message.press is not None:
+        if not _joins_a_conversation(message):
             await self._receive(await self._complete(body, message))
             return
         lock = self._order.setdefault(message.address.chat, asyncio.Lock())
@@ -114,9 +114,13 @@ class Intake:
         return replace(whole, quote="\n\n".join(text for text in (before, whole.quote) if text))
 
     async def _before(self, message: InboundMessage) -> str | None:
-        if not message.addressed or message.press is not None or message.command is not None:
+        if not message.addressed or not _joins_a_conversation(message):
             return None
         return await self._threads.before(message, self._bot)
+
+
+def _joins_a_conversation(message: InboundMessage) -> bool:
+    return message.command is None and message.press is None and not message.edited_command
 
 
 def _id_of(body: Mapping[str, Any]) -> object:

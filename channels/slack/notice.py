@@ -50,7 +50,7 @@ class ResponseUrls:
 
 
 class SlackNotice:
-    """A `ReplySink` without a preview or a Stop button."""
+    """A `ReplySink` without a preview."""
 
     def __init__(self, api: SlackApi, to: Address, asker: Asker, urls: ResponseUrls) -> None:
         self._api = api
@@ -66,7 +66,9 @@ class SlackNotice:
     async def finish(self, reply: OutboundReply) -> Delivered:
         """Deliver. Raises `DeliveryError`, `ChannelUnavailable`; `ReplyRefused` also for documents,
         which only everybody can be shown."""
-        parts = pieces(reply.markdown, first_units=NOTICE_UNITS, units_each=NOTICE_UNITS)
+        parts = pieces(
+            reply.markdown, reply.buttons, first_units=NOTICE_UNITS, units_each=NOTICE_UNITS
+        )
         items: list[Content | OutboundDocument] = [*parts, *reply.documents]
         await self._parts.send(items, self._deliver)
         return self._parts.outcome()

@@ -1,18 +1,20 @@
 """What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes.
 
-What is nothing for the bot gives None: messages of bots, edits, deletions, hidden updates (an
-unfurled link, a new reply), joins, unknown kinds, and channel text that does not mention the bot.
-A `message` and an `app_mention` about the same text give the same result.
+What is nothing for the bot gives None: messages of bots, edits (but into a command), deletions,
+hidden updates (an unfurled link, a new reply), joins, unknown kinds, and channel text that does not
+mention the bot. A `message` and an `app_mention` about the same text give the same result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from channels.base import Address, Command, InboundMessage, Press, Sender
+from channels.slack.buttons import action_of
+from channels.slack.manifest import COMMAND
 from channels.slack.markup import mentioned, readable, without_mention
 from channels.slack.media import files_of
 
@@ -28,6 +30,7 @@ COMMANDS: Final = frozenset(
 )
 """What the first word after `/galata` may name; any other text is a question."""
 
+_EDIT = "message_changed"
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _QUOTE_CHARACTERS = 1000
 _EPHEMERAL = "ephemeral:"
@@ -71,7 +74,9 @@ def parse(
     if "command" in body:
         return _command(body, bot, people, now)
     if body.get("type") == "event_callback":
-        return _message(body["event"], bot, people)
+        event: Json = body["event"]
+        changed = event.get("subtype") == _EDIT
+        return _edit(event, bot, people) if changed else _message(event, bot, people)
     if body.get("type") == "block_actions":
         return _press(body, bot, people, now)
     return None
@@ -80,6 +85,7 @@ def parse(
 def people_in(body: Json) -> tuple[str, ...]:
     """The ids of the people whose names the message needs, the sender first."""
     event = body.get("event") or body
+    event = event["message"] if event.get("subtype") == _EDIT else event
     user = event.get("user") or event.get("user_id")
     sender = str(cast("Json", user).get("id") if isinstance(user, Mapping) else user)
     return tuple(dict.fromkeys((sender, *mentioned(str(event.get("text") or "")))))
@@ -99,14 +105,17 @@ def asker(message_id: str | None) -> Asker | None:
     return Asker(user, trigger)
 
 
-def _message(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage | None:
+def _message(
+    event: Json, bot: Bot, people: Mapping[str, Person], *, names_us: bool = False
+) -> InboundMessage | None:
+    """`names_us`: it is for the bot also without a mention."""
     if not _is_written_by_a_person(event, bot):
         return None
     raw = clean(str(event.get("text") or ""))
     channel, ts, thread = str(event["channel"]), str(event["ts"]), event.get("thread_ts")
     kind = event.get("channel_type")
     private = kind == "im" or (kind is None and channel.startswith("D"))
-    to_us = private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
+    to_us = names_us or private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
     text = readable(without_mention(raw, bot.user_id), _names(people))
     if not to_us and not (thread and text.strip().lower() in STOP_WORDS):
         return None
@@ -125,6 +134,34 @@ def _message(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMess
         quote=_forwarded(event, people),
         unreadable=unreadable,
     )
+
+
+def _edit(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage | None:
+    """A message that its author has changed into a command. Slack tells as an edit what it adds
+    itself too, with the same text."""
+    now: Json = event["message"]
+    before: Json = event.get("previous_message") or {}
+    edited: Json = now.get("edited") or {}
+    if edited.get("user") != now.get("user") or now.get("text") == before.get("text"):
+        return None
+    plain = {key: value for key, value in now.items() if key != "edited"}
+    plain |= {key: event[key] for key in ("type", "channel", "channel_type") if key in event}
+    named = str(now.get("text") or "").lower().split()[:1] == [COMMAND]
+    message = _message(plain, bot, people, names_us=named)
+    if message is None or not _is_command(message.text):
+        return None
+    at = str(edited["ts"])
+    event_id = f"e:{message.message_id}:{at}"
+    return replace(message, event=event_id, sent_at=time_of(at), edited_command=True)
+
+
+def _is_command(text: str) -> bool:
+    """Whether a text reads like a command of ours. Slack keeps such texts from being sent, but not
+    from being made by an edit."""
+    first = next(iter(text.lower().split()), "")
+    if first == COMMAND or text.strip().lower() in STOP_WORDS:
+        return True
+    return first.startswith("/") and first.removeprefix("/") in COMMANDS
 
 
 def _is_written_by_a_person(event: Json, bot: Bot) -> bool:
@@ -172,7 +209,8 @@ def _press(
     thread = container.get("thread_ts")
     if private and thread == ts:  # a thread under this message does not make it part of one
         thread = None
-    press = Press(str(body["trigger_id"]), str(action["action_id"]), str(action["value"]), ts)
+    name, value = action_of(str(action["action_id"])), str(action["value"])
+    press = Press(str(body["trigger_id"]), name, value, ts)
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
         event=f"p:{ts}:{action.get('action_ts') or press.id}",

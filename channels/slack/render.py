@@ -8,25 +8,21 @@ as UTF-8 bytes after escaping (openclaw/openclaw#115027).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import pyromark
 
-from channels.base import StopControl
+from channels.base import Button, StopControl
 from channels.chunking import split, units
+from channels.slack.buttons import Block, button_blocks, labels, stop_block
 from channels.slack.markup import escaped
 
 POST_UNITS: Final = 11_900
 UPDATE_UNITS: Final = 3_900
 TEXT_BYTES: Final = 3_900
-STOP_ACTION: Final = "stop"
 NOTHING_YET: Final = "…"
-
-_LABEL_CHARACTERS = 75  # docs.slack.dev/reference/block-kit/block-elements/button-element
-
-Block = dict[str, Any]
 
 _FENCE = re.compile(r"^[ \t]*(`{3,40}|~{3,40})[ \t]*([^\n`]*)$")
 _FENCE_ROOM = 130  # units that closing a code block in one part and opening it in the next take
@@ -51,15 +47,14 @@ class Content:
 
     def stoppable(self, stop: StopControl | None) -> Content:
         """The same with a Stop button."""
-        if stop is None:
-            return self
-        actions: Block = {"type": "actions", "elements": [_button(stop)]}
-        return Content(self.text, (*self.blocks, actions))
+        return self if stop is None else self._above(stop_block(stop))
 
-    @property
-    def settled(self) -> Content:
-        """The same without a button."""
-        return Content(self.text, tuple(b for b in self.blocks if b["type"] != "actions"))
+    def with_buttons(self, buttons: Sequence[Button]) -> Content:
+        """The same with a reply's buttons."""
+        return self._above(*button_blocks(buttons))
+
+    def _above(self, *blocks: Block) -> Content:
+        return replace(self, blocks=(*self.blocks, *blocks))
 
     @property
     def plain(self) -> Content:
@@ -69,16 +64,24 @@ class Content:
 
 
 def pieces(
-    markdown: str, *, first_units: int = POST_UNITS, units_each: int = POST_UNITS
+    markdown: str,
+    buttons: Sequence[Button] = (),
+    *,
+    first_units: int = POST_UNITS,
+    units_each: int = POST_UNITS,
 ) -> list[Content]:
-    """An answer as messages, in order; none of them is blank, and a blank answer gives none.
+    """An answer as messages, in order, the buttons under the last; none of them is blank, and a
+    blank answer without buttons gives none.
 
     `first_units` limits the first, which may be an update, `units_each` the others. A code block
     that is cut is closed, and opened again in the next message with its language.
     """
-    return [
-        content(part) for part in _cut(clean(markdown), first_units, units_each) if part.strip()
-    ]
+    cut = _cut(clean(markdown), first_units, units_each)
+    contents = [content(part) for part in cut if part.strip()]
+    if buttons:
+        last = contents.pop() if contents else Content(_short(labels(buttons)) or NOTHING_YET)
+        contents.append(last.with_buttons(buttons))
+    return contents
 
 
 def content(markdown: str) -> Content:
@@ -87,11 +90,11 @@ def content(markdown: str) -> Content:
     return Content(_short(plain_text(markdown)) or NOTHING_YET, (block,))
 
 
-def preview(text_so_far: str, stop: StopControl | None) -> Content:
-    """The answer so far, as far as an update has room for it, with its Stop button."""
+def preview(text_so_far: str) -> Content:
+    """The answer so far, as far as an update has room for it."""
     parts = split(clean(text_so_far), (), limit_units=UPDATE_UNITS)
     shown = parts[0].text if parts and parts[0].text.strip() else NOTHING_YET
-    return content(shown).stoppable(stop)
+    return content(shown)
 
 
 def clean(text: str) -> str:
@@ -126,15 +129,6 @@ def plain_text(markdown: str) -> str:
             case _:
                 pass
     return "".join(words).strip()
-
-
-def _button(stop: StopControl) -> Block:
-    return {
-        "type": "button",
-        "action_id": STOP_ACTION,
-        "text": {"type": "plain_text", "text": stop.label[:_LABEL_CHARACTERS]},
-        "value": stop.request_id,
-    }
 
 
 def _short(text: str) -> str:

@@ -73,7 +73,7 @@ class SlackReply:
         self._first: tuple[str, Content] | None = None  # the first part, if it has the Stop button
         self._lost = False
         self._hopeless = False
-        self._tried: Content | None = None  # the newest frame, whether or not it arrived
+        self._tried: Content | None = None  # the newest frame, arrived or not, without its button
         self._shown: Content | None = None
         self._items: list[Content | OutboundDocument] | None = None
         self._halt = Halt()
@@ -91,7 +91,7 @@ class SlackReply:
         await self._stop_showing()
         if self._items is None:
             first_units = POST_UNITS if self._ts is None else UPDATE_UNITS
-            parts = pieces(reply.markdown, first_units=first_units)
+            parts = pieces(reply.markdown, reply.buttons, first_units=first_units)
             self._items = [*parts, *reply.documents]
         if self._otherwise is not None and self._elsewhere:
             return await self._otherwise.finish(reply)
@@ -125,7 +125,7 @@ class SlackReply:
             return
         first, several = index == 0, self._items is not None and len(self._items) > 1
         shown = item.stoppable(self._stop) if first and several else item
-        if first and self._ts is not None and await self._replace_preview(self._ts, shown):
+        if first and self._ts is not None and await self._replace_preview(self._ts, shown, item):
             return
         try:
             ts = await self._delivery.post(shown, self._halt)
@@ -133,11 +133,11 @@ class SlackReply:
             log.warning("once more as plain text: %s", error)
             await self._delivery.post(item.plain, self._halt)
         else:
-            self._keep_button(ts, shown)
+            self._remember(ts, shown, item)
 
-    async def _replace_preview(self, ts: str, part: Content) -> bool:
+    async def _replace_preview(self, ts: str, shown: Content, item: Content) -> bool:
         try:
-            await self._delivery.update(ts, part, self._halt)
+            await self._delivery.update(ts, shown, self._halt)
         except MessageGone:
             self._ts = None
             return False
@@ -145,19 +145,21 @@ class SlackReply:
             log.warning("in a new message instead of the preview: %s", error)
             return False  # the preview is removed at the end
         self._ts = None
-        self._keep_button(ts, part)
+        self._remember(ts, shown, item)
         return True
 
-    def _keep_button(self, ts: str, part: Content) -> None:
-        if part.settled != part:
-            self._first = (ts, part.settled)
+    def _remember(self, ts: str, shown: Content, item: Content) -> None:
+        """What becomes of a message that has a Stop button for now."""
+        if shown != item:
+            self._first = (ts, item)
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
-        content = preview(text, self._stop)
+        bare = preview(text)
+        content = bare.stoppable(self._stop)
         if self._lost or self._hopeless or self._halt.is_set or content == self._shown:
             return
-        self._tried = content
+        self._tried = bare
         try:
             async with asyncio.timeout(self._frame_s):
                 await self._put(content)
@@ -196,7 +198,7 @@ class SlackReply:
         if self._first is not None:
             final |= [self._first]
         if self._ts is not None:
-            final[self._ts] = self._tried.settled if keep and self._tried else None
+            final[self._ts] = self._tried if keep else None
         self._first = self._ts = None
         if final:
             errand = self._errands.start(self._take_away(final), "tidying up")

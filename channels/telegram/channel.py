@@ -6,13 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from telegram import BotCommand, ReactionTypeEmoji
-from telegram.constants import (
-    BotCommandLimit,
-    CallbackQueryLimit,
-    ChatMemberStatus,
-    ReactionEmoji,
-)
-from telegram.error import InvalidToken, TelegramError
+from telegram.constants import BotCommandLimit, CallbackQueryLimit, ReactionEmoji
+from telegram.error import TelegramError
 
 from channels.base import (
     Address,
@@ -23,13 +18,12 @@ from channels.base import (
     StopControl,
 )
 from channels.errands import Errands
-from channels.errors import ChannelError, ChannelUnavailable, ReplyRefused
-from channels.media import MAX_TEXT_BYTES, image_type
+from channels.errors import ChannelError
 from channels.telegram.api import Api, build_api
 from channels.telegram.deliver import Delivery
-from channels.telegram.errors import Meaning, listening_failed, meaning_of, name_of
+from channels.telegram.errors import listening_failed, name_of
+from channels.telegram.files import fetch
 from channels.telegram.limiter import Dropped
-from channels.telegram.media import MAX_IMAGE_BYTES
 from channels.telegram.parse import CHANNEL, BotIdentity
 from channels.telegram.poll import Poller
 from channels.telegram.reply import TelegramReply
@@ -123,7 +117,8 @@ class TelegramChannel:
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False
     ) -> None:
-        """Show a notice to the person who pressed, cut at 200 characters."""
+        """Show a notice to the person who pressed, cut at 200 characters; `spent` buttons go as soon
+        as the chat allows."""
         if message.press is None:
             return
         if spent and message.press.message_id:
@@ -146,45 +141,26 @@ class TelegramChannel:
             log.info("the buttons of message %s stay: %s", press.message_id, type(error).__name__)
 
     async def is_admin(self, to: Address, person: str) -> bool:
-        """Whether Telegram lists the person as an administrator of the chat."""
+        """Whether Telegram lists the person among the administrators of the group. About one member
+        a bot is told for certain only where it is an administrator itself; the list it always gets.
+        Whoever writes as the group is one of them, anonymously."""
+        if to.private or person == to.chat:
+            return not to.private
         try:
-            member = await self._api.bot.get_chat_member(
-                int(to.chat), int(person), rate_limit_args="control"
-            )
+            admins = await self._api.bot.get_chat_administrators(int(to.chat))
         except TelegramError as error:
             log.warning("who administers chat %s is not known: %s", to.chat, name_of(error))
             return False
-        return member.status in (ChatMemberStatus.ADMINISTRATOR, ChatMemberStatus.OWNER)
+        return any(str(admin.user.id) == person for admin in admins)
 
     async def fetch(self, attachment: Attachment) -> bytes:
-        """Download a file: images up to 20 MB, checked to be images, texts up to 1 MB."""
-        most = MAX_IMAGE_BYTES if attachment.kind == "image" else MAX_TEXT_BYTES
-        if attachment.size_bytes is not None and attachment.size_bytes > most:
-            raise _too_large(most)
-        data = await self._download(attachment.ref)
-        if len(data) > most:
-            raise _too_large(most)
-        if attachment.kind == "image" and image_type(data) is None:
-            raise ReplyRefused("the file is not a PNG, JPEG, GIF or WebP image")
-        return data
+        """An image up to 20 MB, checked to be one, or a text up to 1 MB."""
+        return await fetch(self._api.bot, attachment)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._errands.aclose()
         await self._api.aclose()
-
-    async def _download(self, file_id: str) -> bytes:
-        try:
-            file = await self._api.bot.get_file(file_id)
-            if file.file_size is not None and file.file_size > MAX_IMAGE_BYTES:
-                raise _too_large(MAX_IMAGE_BYTES)
-            return bytes(await file.download_as_bytearray())
-        except InvalidToken:  # PTB's word for a 404
-            raise ReplyRefused("Telegram does not have the file any more: send it again") from None
-        except TelegramError as error:
-            if meaning_of(error) is Meaning.REFUSED:
-                raise ReplyRefused(f"Telegram: {error.message}") from None
-            raise ChannelUnavailable(f"a file was not downloaded ({name_of(error)})") from None
 
     async def _set_menu(self) -> None:
         """Once in the channel's life; the bot works without it."""
@@ -204,7 +180,3 @@ class TelegramChannel:
 
 def _shortened(description: str) -> str:
     return description[: BotCommandLimit.MAX_DESCRIPTION]
-
-
-def _too_large(most: int) -> ReplyRefused:
-    return ReplyRefused(f"the file is larger than {most // 1_000_000} MB")

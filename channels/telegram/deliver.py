@@ -113,7 +113,13 @@ class Delivery:
         return bool(await self._insist(request, urgency, repeatable=True))
 
     async def send_document(
-        self, document: OutboundDocument, *, halt: Halt, reply_to: str | None, silent: bool
+        self,
+        document: OutboundDocument,
+        *,
+        halt: Halt,
+        reply_to: str | None,
+        keyboard: InlineKeyboardMarkup | None,
+        silent: bool,
     ) -> None:
         """Send a text file."""
         content = document.text.encode("utf-8", "replace")
@@ -124,6 +130,7 @@ class Delivery:
                 InputFile(content, filename=document.name),
                 message_thread_id=self._thread,
                 reply_parameters=None if plain else _reply(reply_to),
+                reply_markup=keyboard,
                 disable_notification=silent,
                 rate_limit_args=halt,
             )

@@ -43,6 +43,7 @@ class Meaning(Enum):
     MESSAGE_GONE = auto()  # the message cannot be edited or deleted (any more)
     THREAD_GONE = auto()  # no such topic
     EMPTY = auto()  # nothing visible in it
+    TOO_BIG = auto()  # a file is larger than bots may have or send
     MIGRATED = auto()  # the group has a new id
     UNREACHABLE = auto()  # blocked, kicked, gone
     REFUSED = auto()  # anything else that is wrong with the request
@@ -68,6 +69,7 @@ _WORDINGS: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
         Meaning.THREAD_GONE,
         ("message thread not found", "topic_deleted", "topic_id_invalid"),
     ),
+    (Meaning.TOO_BIG, ("file is too big",)),
     (Meaning.EMPTY, ("text must be non-empty", "message text is empty", "text is empty")),
     (
         Meaning.UNREACHABLE,
@@ -160,7 +162,13 @@ def delivery_failed(error: TelegramError) -> ChannelError:
     match meaning_of(error):
         case Meaning.UNREACHABLE | Meaning.THREAD_GONE | Meaning.MIGRATED:
             return Unreachable(f"Telegram: {error.message}")
-        case Meaning.REFUSED | Meaning.EMPTY | Meaning.MESSAGE_GONE | Meaning.NOT_MODIFIED:
+        case (
+            Meaning.REFUSED
+            | Meaning.EMPTY
+            | Meaning.TOO_BIG
+            | Meaning.MESSAGE_GONE
+            | Meaning.NOT_MODIFIED
+        ):
             return ReplyRefused(f"Telegram: {error.message}")
         case Meaning.FLOOD:
             return ChannelUnavailable("Telegram asks to wait", wait_asked_for(error))

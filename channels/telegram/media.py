@@ -7,7 +7,7 @@ from typing import Final
 from telegram import Document, Message
 
 from channels.base import Attachment
-from channels.media import MAX_TEXT_BYTES, kind_of
+from channels.media import kind_of
 
 MAX_IMAGE_BYTES: Final = 20_000_000  # what getFile hands out: core.telegram.org/bots/api#getfile
 
@@ -33,7 +33,8 @@ _UNREADABLE = (
 
 
 def attachments_of(message: Message) -> tuple[Attachment, ...]:
-    """The photo (its largest size), image or small text document of a message."""
+    """The photo (its largest size), image or text document of a message. One that is too large is
+    among them: fetching it tells by how much."""
     if message.photo:
         photo = max(message.photo, key=lambda size: size.width * size.height)
         name = f"photo-{message.message_id}.jpg"
@@ -57,9 +58,7 @@ def unreadable_kind(message: Message) -> str | None:
 def _readable(document: Document) -> Attachment | None:
     name = document.file_name or f"file-{document.file_unique_id}"
     claimed = (document.mime_type or "application/octet-stream").lower()
-    size = document.file_size
     kind = kind_of(name, claimed)
-    most = MAX_IMAGE_BYTES if kind == "image" else MAX_TEXT_BYTES
-    if kind is None or (size is not None and size > most):
+    if kind is None:
         return None
-    return Attachment(kind, document.file_id, name, claimed, size)
+    return Attachment(kind, document.file_id, name, claimed, document.file_size)

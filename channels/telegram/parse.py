@@ -1,14 +1,15 @@
 """Updates to `InboundMessage`: pure, and the only reader of Telegram's shapes.
 
-What is no message for the bot gives None: service messages, edits, posts of channels, other bots,
-unknown kinds. Forwards, messages via an inline bot and automatic channel posts carry no command,
-and in a group they are never addressed to the bot: whoever passed them on did not write them.
+What is no message for the bot gives None: service messages, posts of channels, other bots, unknown
+kinds. Forwards, messages via an inline bot and automatic channel posts carry no command, and in a
+group they are never addressed to the bot: whoever passed them on did not write them. An edit is not
+carried out; one that makes a command is told so, all others are nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from telegram import (
@@ -24,6 +25,7 @@ from telegram import (
 
 from channels.base import Address, Attachment, Command, InboundMessage, Press, Sender
 from channels.chunking import units
+from channels.telegram.keyboard import press_of
 from channels.telegram.media import attachments_of, unreadable_kind
 
 CHANNEL = "telegram"
@@ -53,6 +55,8 @@ def parse(update: Update, bot: BotIdentity, *, received_at: datetime) -> Inbound
     press, which Telegram does not tell."""
     if update.message is not None:
         return _message(update.message, bot)
+    if update.edited_message is not None:
+        return _edited(update.edited_message, bot)
     if update.callback_query is not None:
         return _press(update.callback_query, bot, received_at)
     if update.my_chat_member is not None:
@@ -95,12 +99,24 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
     )
 
 
+def _edited(message: Message, bot: BotIdentity) -> InboundMessage | None:
+    """A message that was edited into a command. Without a date nobody has edited it: such updates
+    come when something else about it changes (core.telegram.org/bots/api#update)."""
+    new, edited_at = _message(message, bot), message.edit_date
+    if new is None or new.command is None or edited_at is None:
+        return None
+    event = f"e:{message.message_id}:{int(edited_at.timestamp())}"
+    return replace(
+        new, event=event, sent_at=edited_at, attachments=(), command=None, edited_command=True
+    )
+
+
 def _press(query: CallbackQuery, bot: BotIdentity, at: datetime) -> InboundMessage | None:
     message = query.message
     if message is None or query.data is None:
         return None
     thread = _thread(message) if isinstance(message, Message) else None
-    action, _, value = query.data.partition(":")
+    action, value = press_of(query.data)
     return InboundMessage(
         address=_address(message.chat, thread, bot),
         event=f"p:{query.id}",

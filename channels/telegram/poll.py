@@ -24,7 +24,7 @@ from channels.telegram.parse import BotIdentity, parse
 
 log = logging.getLogger(__name__)
 
-ALLOWED_UPDATES = ("message", "callback_query", "my_chat_member")
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 
 _POLL_S = 30  # how long Telegram holds a request that has nothing to return
 _GRACE_S = 10.0  # more than that without an answer: the connection is dead

@@ -8,7 +8,7 @@ import unicodedata
 from contextlib import suppress
 from functools import partial
 
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+from telegram import InlineKeyboardMarkup
 
 from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
 from channels.chunking import Part, split
@@ -18,13 +18,13 @@ from channels.parts import Halt, Parts
 from channels.preview import Preview
 from channels.telegram.api import Bot
 from channels.telegram.deliver import Delivery
+from channels.telegram.keyboard import keyboard_of, stop_keyboard
 from channels.telegram.limiter import Dropped
 from channels.telegram.render import render
 
 log = logging.getLogger(__name__)
 
 MAX_UNITS = 4096  # core.telegram.org/bots/api#sendmessage
-_MAX_CALLBACK_BYTES = 64  # core.telegram.org/bots/api#inlinekeyboardbutton
 
 _PRIVATE_INTERVAL_S = 1.0  # one message a second in a chat, edits too
 _GROUP_INTERVAL_S = 3.0  # 20 a minute
@@ -43,7 +43,7 @@ class TelegramReply:
 
     `finish` may be called again with the same reply after it raised `ChannelUnavailable`: it goes
     on with what has not been sent. Of several parts the first keeps the Stop button until the last
-    one is out.
+    one is out; the last one has the buttons of the reply.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TelegramReply:
     ) -> None:
         self._delivery = Delivery(bot, to)
         self._reply_to = reply_to
-        self._keyboard = None if stop is None else _stop_keyboard(stop)
+        self._keyboard = None if stop is None else stop_keyboard(stop)
         self._interval_s = _PRIVATE_INTERVAL_S if to.private else _GROUP_INTERVAL_S
         self._preview = Preview(self._frame, interval_s=self._interval_s, limit=MAX_UNITS)
         self._preview_lost = False
@@ -80,11 +80,14 @@ class TelegramReply:
         """Deliver, in place of the preview. Of several parts each is sent even if one before was
         refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
+        keyboard = keyboard_of(reply.buttons)
         rendered = render(reply.markdown)
         parts = [part for part in split(rendered.text, rendered.spans) if _is_visible(part.text)]
         items: list[Part | OutboundDocument] = [*parts, *reply.documents]
-        several, silent = len(items) > 1, reply.silent
-        await self._parts.send(items, partial(self._deliver, several=several, silent=silent))
+        deliver = partial(
+            self._deliver, last=len(items) - 1, keyboard=keyboard, silent=reply.silent
+        )
+        await self._parts.send(items, deliver)
         keep = bool(parts or (items and not self._parts.begun))
         await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
         return self._parts.outcome()
@@ -100,30 +103,42 @@ class TelegramReply:
         await self._tidy(keep=False, wait_s=_DISCARD_S)
 
     async def _deliver(
-        self, index: int, item: Part | OutboundDocument, *, several: bool, silent: bool
+        self,
+        index: int,
+        item: Part | OutboundDocument,
+        *,
+        last: int,
+        keyboard: InlineKeyboardMarkup | None,
+        silent: bool,
     ) -> None:
+        """Item `index` of those up to `last`, which has the `keyboard`; the first of several, if it
+        is a text, has the Stop button until then."""
         first = index == 0
         reply_to = self._reply_to if first else None
+        buttons = keyboard if index == last else None
         if isinstance(item, OutboundDocument):
             await self._delivery.send_document(
-                item, halt=self._halt, reply_to=reply_to, silent=silent
+                item, halt=self._halt, reply_to=reply_to, keyboard=buttons, silent=silent
             )
-        elif not first:
-            await self._delivery.send(item, urgency=self._halt, silent=silent)
-        elif not await self._replace_preview(item, several):
-            keyboard = self._keyboard if several else None
-            self._message_id = await self._delivery.send(
-                item, urgency=self._halt, reply_to=reply_to, keyboard=keyboard, silent=silent
-            )
-            self._stoppable = keyboard is not None
+        elif first:
+            stop = None if index == last else self._keyboard
+            if not await self._replace_preview(item, stop or buttons):
+                self._message_id = await self._delivery.send(
+                    item,
+                    urgency=self._halt,
+                    reply_to=reply_to,
+                    keyboard=stop or buttons,
+                    silent=silent,
+                )
+            self._stoppable = stop is not None
+        else:
+            await self._delivery.send(item, urgency=self._halt, keyboard=buttons, silent=silent)
 
-    async def _replace_preview(self, part: Part, several: bool) -> bool:
+    async def _replace_preview(self, part: Part, keyboard: InlineKeyboardMarkup | None) -> bool:
         """Whether `part` stands in its place now."""
         if self._message_id is None:
             return False
-        keyboard = self._keyboard if several else None
         if await self._delivery.edit(self._message_id, part, urgency=self._halt, keyboard=keyboard):
-            self._stoppable = keyboard is not None
             return True
         self._message_id, self._stoppable = None, False
         return False
@@ -202,10 +217,3 @@ def _first_part(text: str) -> Part:
 def _is_visible(text: str) -> bool:
     """Telegram refuses a text of nothing but white space and invisible format characters."""
     return any(not sign.isspace() and unicodedata.category(sign) != "Cf" for sign in text)
-
-
-def _stop_keyboard(stop: StopControl) -> InlineKeyboardMarkup:
-    data = f"stop:{stop.request_id}"
-    if len(data.encode()) > _MAX_CALLBACK_BYTES:
-        raise ValueError(f"a request id of at most {_MAX_CALLBACK_BYTES - 5} bytes fits a button")
-    return InlineKeyboardMarkup([[InlineKeyboardButton(stop.label, callback_data=data)]])

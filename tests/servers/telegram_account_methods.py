@@ -185,12 +185,15 @@ def get_chat(world: World, params: Params) -> Json:
 
 
 def get_chat_member(world: World, params: Params) -> Json:
+    """Only guaranteed to work for others if the bot is an administrator in the chat."""
     chat = world.chat_for_bot(params.values.get("chat_id"))
     user = world.users.get(params.integer("user_id"))
     if user is None:
         raise bad("invalid user_id specified")
     if user.id == world.bot.id:
         return member_json(user, chat.bot_status)
+    if chat.members_hidden and chat.bot_status != "administrator":
+        raise bad("member list is inaccessible")
     status = chat.admins.get(user.id, "member" if user.id in chat.members else "left")
     return member_json(user, status)
 

@@ -48,6 +48,8 @@ class ChatState:
         self.migrated_to: int | None = None
         self.bot_status = "member"
         """member, administrator, restricted, left or kicked (in a private chat: blocked)"""
+        self.members_hidden = False
+        """whether only administrators are told about single members"""
         self.started = True
         """whether the person of a private chat has written to the bot"""
         self.actions: list[tuple[float, str, int | None]] = []

@@ -743,6 +743,20 @@ async def test_chats_and_members_can_be_looked_up(
     assert group.bot_status == "left"
 
 
+async def test_of_hidden_members_only_the_administrators_are_told_to_every_bot(
+    server: TelegramServer, bot: telegram.Bot
+) -> None:
+    ana = server.user("Ana")
+    group = server.group("Team", members=[ana])
+    group.make_admin(ana)
+    group.members_hidden = True
+    with pytest.raises(BadRequest, match="Member list is inaccessible"):
+        await bot.get_chat_member(group.id, ana.id)
+    assert [admin.user.id for admin in await bot.get_chat_administrators(group.id)] == [ana.id]
+    group.promote_bot()
+    assert (await bot.get_chat_member(group.id, ana.id)).status == "administrator"
+
+
 async def test_after_log_out_nothing_works(server: TelegramServer, bot: telegram.Bot) -> None:
     assert await bot.close()
     assert await bot.log_out()

@@ -146,18 +146,18 @@ def test_the_plain_form_is_the_markdown_itself() -> None:
 @given(st.text(alphabet=LETTERS, max_size=3_000), st.integers(1, 4))
 @settings(deadline=None, max_examples=30)
 def test_a_preview_of_anything_fits_and_has_its_button(text: str, times: int) -> None:
-    one = preview(text * times, STOP)
+    one = preview(text * times).stoppable(STOP)
     check(one, UPDATE_UNITS)
     assert one.blocks[-1]["elements"][0]["value"] == "r1"
 
 
 def test_a_preview_of_nothing_is_an_ellipsis() -> None:
-    assert shown([preview(" \n", STOP)]) == [NOTHING_YET]
-    assert len(preview("x", None).blocks) == 1
+    assert shown([preview(" \n").stoppable(STOP)]) == [NOTHING_YET]
+    assert preview("x").stoppable(None) == preview("x")
 
 
 def test_a_long_label_is_cut_to_what_a_button_takes() -> None:
-    check(preview("x", StopControl("s" * 100, "r1")), UPDATE_UNITS)
+    check(preview("x").stoppable(StopControl("s" * 100, "r1")), UPDATE_UNITS)
 
 
 def test_the_text_of_many_bytes_is_cut() -> None:

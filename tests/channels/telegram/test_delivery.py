@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from channels.base import Address, OutboundDocument, OutboundReply, StopControl
+from channels.base import Address, Button, OutboundDocument, OutboundReply, StopControl
 from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
 from channels.telegram import deliver
 from channels.telegram import reply as reply_module
@@ -210,8 +210,70 @@ async def test_discard_never_raises(
 async def test_a_request_id_that_no_button_can_hold_is_a_fault_of_ours(
     channel: TelegramChannel, chat: Chat
 ) -> None:
-    with pytest.raises(ValueError, match="59 bytes"):
+    with pytest.raises(ValueError, match="64 bytes"):
         open_reply(channel, chat, stop=StopControl("Stop", "x" * 60))
+
+
+# ---- buttons ------------------------------------------------------------------------------------
+
+ASK = (Button("Ask them now", "ask", "m:17"), Button("停止", "stop", "run:2"))
+
+
+@pytest.mark.parametrize("with_preview", [True, False])
+async def test_buttons_stand_under_the_answer_one_a_row_and_their_presses_come_back(
+    channel: TelegramChannel,
+    chat: Chat,
+    inbox: Inbox,
+    listening: asyncio.Task[None],
+    with_preview: bool,
+) -> None:
+    reply = open_reply(channel, chat)
+    if with_preview:
+        await chat.wait_for_button("Stop")
+    await reply.finish(OutboundReply("Dropped: 2", buttons=ASK))
+    (message,) = chat.bot_messages
+    rows = message.data["reply_markup"]["inline_keyboard"]
+    assert [[button["text"] for button in row] for row in rows] == [["Ask them now"], ["停止"]]
+    chat.press(message, "Ask them now")
+    chat.press(message, "停止")
+    presses = [got.press for got in await inbox.wait_for(2)]
+    assert [(press.action, press.value) for press in presses if press is not None] == [
+        ("ask", "m:17"),
+        ("stop", "run:2"),
+    ]
+    assert message.buttons == ["Ask them now", "停止"]
+
+
+async def test_buttons_stand_under_the_last_of_several_parts(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    reply = open_reply(channel, chat)
+    await reply.finish(OutboundReply("x" * 4096 + "y", buttons=ASK[:1]))
+    assert [message.buttons for message in chat.bot_messages] == [[], ["Ask them now"]]
+
+
+async def test_buttons_stand_under_the_last_document(channel: TelegramChannel, chat: Chat) -> None:
+    documents = (OutboundDocument("a.txt", "a"), OutboundDocument("b.txt", "b"))
+    await open_reply(channel, chat).finish(OutboundReply("", documents, ASK[:1]))
+    assert [message.buttons for message in chat.bot_messages] == [[], ["Ask them now"]]
+
+
+async def test_buttons_stay_when_the_formatting_is_refused(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", status=400, description="Bad Request: can't parse entities")
+    await open_reply(channel, chat).finish(OutboundReply("**bold**", buttons=ASK[:1]))
+    assert [message.buttons for message in chat.bot_messages] == [["Ask them now"]]
+
+
+@pytest.mark.parametrize(
+    "button", [Button("x", "ask", "y" * 61), Button("x", "ask", "é" * 31), Button("x", "a:b", "c")]
+)
+async def test_a_button_that_telegram_cannot_hold_is_a_fault_of_ours(
+    channel: TelegramChannel, chat: Chat, button: Button
+) -> None:
+    with pytest.raises(ValueError, match="a button"):
+        await open_reply(channel, chat).finish(OutboundReply("hello", buttons=(button,)))
 
 
 # ---- topics -------------------------------------------------------------------------------------
@@ -445,39 +507,7 @@ async def test_a_cancelled_answer_sends_no_further_part(
     assert [call.params["text"][0] for call in server.calls_to("sendMessage")] == ["x", "y"]
 
 
-# ---- reactions and presses ----------------------------------------------------------------------
-
-
-async def test_a_waiting_message_is_marked_and_unmarked(
-    channel: TelegramChannel, chat: Chat
-) -> None:
-    message = chat.send("hi")
-    assert await channel.mark_waiting(place(chat), str(message.id), True)
-    assert message.reactions == ["👀"]
-    assert await channel.mark_waiting(place(chat), str(message.id), False)
-    assert message.reactions == []
-
-
-async def test_where_reactions_are_off_it_says_so(
-    server: TelegramServer, channel: TelegramChannel, chat: Chat
-) -> None:
-    message = chat.send("hi")
-    server.fail_next("setMessageReaction", status=400, description="Bad Request: REACTION_INVALID")
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
-    server.fail_next("setMessageReaction", drop=True)
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
-
-
-async def test_a_press_that_is_too_old_is_no_error(
-    channel: TelegramChannel, chat: Chat, inbox: Inbox, listening: asyncio.Task[None]
-) -> None:
-    reply = open_reply(channel, chat)
-    reply.show("partial")
-    press = chat.press(await chat.wait_for_button("Stop"), "Stop")
-    (message,) = await inbox.wait_for(1)
-    press.expired = True
-    await channel.answer_press(message, "x" * 500)
-    await reply.discard()
+# ---- the end ------------------------------------------------------------------------------------
 
 
 async def test_closing_ends_what_is_under_way(server: TelegramServer, chat: Chat) -> None:

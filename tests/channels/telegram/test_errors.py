@@ -51,6 +51,7 @@ def caused_by(cause: Exception, error: TelegramError | None = None) -> TelegramE
         ("not enough rights to send text messages to the chat", Meaning.UNREACHABLE),
         ("can't parse entities: Can't find end of the entity", Meaning.REFUSED),
         ("message is too long", Meaning.REFUSED),
+        ("file is too big", Meaning.TOO_BIG),
     ],
 )
 def test_a_bad_request_is_told_by_its_words(description: str, meaning: Meaning) -> None:

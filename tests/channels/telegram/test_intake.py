@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from channels.errors import ChannelFailed, ChannelUnavailable, ReplyRefused
+from channels.errors import ChannelFailed, ChannelUnavailable
 from channels.telegram.channel import TelegramChannel
 from tests.channels.telegram.conftest import Inbox, make_channel
 from tests.servers.telegram import TelegramServer
@@ -64,7 +64,22 @@ async def test_a_redelivered_message_has_the_same_key(server: TelegramServer, in
 
 
 async def test_only_what_is_read_is_asked_for(server: TelegramServer) -> None:
-    assert server.updates.allowed == ["callback_query", "message", "my_chat_member"]
+    kinds = ["callback_query", "edited_message", "message", "my_chat_member"]
+    assert server.updates.allowed == kinds
+
+
+async def test_an_edit_into_a_command_arrives_as_such_and_other_edits_do_not(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    chat = server.private(server.user("Ana"))
+    sent = chat.send("helo")
+    chat.edit(sent, "hello")
+    chat.edit(sent, "/cancel")
+    chat.send("go on")
+    before, edited, after = await inbox.wait_for(3)
+    assert (before.text, after.text) == ("helo", "go on")
+    assert (edited.edited_command, edited.command, edited.message_id) == (True, None, str(sent.id))
+    assert edited.event.startswith(f"e:{sent.id}:")
 
 
 async def test_two_faults_in_a_row_are_told_to_the_supervisor(
@@ -236,56 +251,3 @@ async def test_a_pasted_text_announces_its_continuation(
     server.private(server.user("Ana")).paste("a" * 5000)
     first, second = await inbox.wait_for(2)
     assert (first.more_expected_s, second.more_expected_s) == (2.0, 0.0)
-
-
-# ---- files --------------------------------------------------------------------------------------
-
-
-async def test_a_photo_is_downloaded_in_full_size(
-    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
-) -> None:
-    server.private(server.user("Ana")).send_photo(caption="what is this?")
-    (message,) = await inbox.wait_for(1)
-    (photo,) = message.attachments
-    data = await channel.fetch(photo)
-    assert data.startswith(b"\xff\xd8\xff")
-    assert len(data) == photo.size_bytes
-
-
-async def test_a_text_file_is_downloaded_as_it_is(
-    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
-) -> None:
-    chat = server.private(server.user("Ana"))
-    chat.send_document("a.md", "# Ü".encode(), mime_type="text/markdown")
-    (message,) = await inbox.wait_for(1)
-    assert await channel.fetch(message.attachments[0]) == "# Ü".encode()
-
-
-async def test_what_only_claims_to_be_an_image_is_refused(
-    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
-) -> None:
-    chat = server.private(server.user("Ana"))
-    chat.send_document("a.png", b"<!DOCTYPE html>", mime_type="image/png")
-    (message,) = await inbox.wait_for(1)
-    with pytest.raises(ReplyRefused, match="not a PNG"):
-        await channel.fetch(message.attachments[0])
-
-
-async def test_a_download_that_fails_says_so_without_the_token(
-    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
-) -> None:
-    server.private(server.user("Ana")).send_photo()
-    (message,) = await inbox.wait_for(1)
-    photo = message.attachments[0]
-    server.fail_next("download", drop=True)
-    with pytest.raises(ChannelUnavailable) as broken:
-        await channel.fetch(photo)
-    server.fail_next("download", status=404)
-    with pytest.raises(ReplyRefused) as gone:
-        await channel.fetch(photo)
-    server.fail_next("getFile", status=400, description="Bad Request: file is too big")
-    with pytest.raises(ReplyRefused, match="too big") as refused:
-        await channel.fetch(photo)
-    for caught in (broken, gone, refused):
-        assert server.token not in repr(caught.value)
-        assert caught.value.__suppress_context__

@@ -193,12 +193,65 @@ def test_a_quoted_command_executes_nothing() -> None:
     assert (result.command, result.quote) == (None, "/cancel")
 
 
-def test_edits_and_channel_posts_are_not_messages() -> None:
-    assert parsed("edited_message", **message("/cancel", edit_date=1)) is None
+def test_channel_posts_are_not_messages() -> None:
     channel = {"id": -1008, "type": "channel", "title": "C"}
     post = {"message_id": 1, "date": 1, "chat": channel, "text": "/cancel"}
     assert parsed("channel_post", **post) is None
+    assert parsed("edited_channel_post", **post, edit_date=2) is None
     assert parsed("message", **post, sender_chat=channel) is None
+
+
+# ---- edits --------------------------------------------------------------------------------------
+
+EDITED_AT = 1_796_000_060
+
+
+def edited(text: str, chat: dict[str, Any] = PRIVATE, **fields: Any) -> InboundMessage | None:
+    fields = {"edit_date": EDITED_AT} | fields
+    return parsed("edited_message", **message(text, chat, **fields))
+
+
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+@pytest.mark.parametrize("text", ["/cancel", "/New@galata_bot please", "/ask what?", "/unknown"])
+def test_an_edit_into_a_command_carries_none(text: str, chat: dict[str, Any]) -> None:
+    result = edited(text, chat)
+    assert result is not None
+    assert (result.edited_command, result.command, result.addressed) == (True, None, True)
+    assert (result.event, result.message_id) == (f"e:17:{EDITED_AT}", "17")
+    assert result.sent_at == datetime.fromtimestamp(EDITED_AT, UTC)
+    assert result.sender.id == "5"
+
+
+def test_each_edit_is_an_event_of_its_own_and_stays_it() -> None:
+    events = [edited("/new", edit_date=EDITED_AT + later) for later in (0, 0, 1)]
+    first, again, other = [result.event for result in events if result is not None]
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hello", "stop", "see /cancel", "/cancel@other_bot", "@galata_bot hello", "`/cancel`"],
+)
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+def test_every_other_edit_is_nothing(text: str, chat: dict[str, Any]) -> None:
+    assert edited(text, chat) is None
+
+
+def test_a_change_that_nobody_has_typed_is_no_edit() -> None:
+    assert parsed("edited_message", **message("/ask https://a.example")) is None
+
+
+def test_a_forwarded_or_inline_text_that_changes_is_nothing() -> None:
+    assert edited("/cancel", via_bot={"id": 8, "is_bot": True, "first_name": "I"}) is None
+    channel = {"id": -1008, "type": "channel"}
+    assert edited("/cancel", GROUP, is_automatic_forward=True, sender_chat=channel) is None
+
+
+def test_a_caption_that_is_edited_into_a_command_asks_about_no_file() -> None:
+    caption, entities = as_typed("/ask what is this?")
+    result = edited("", photo=PHOTO, caption=caption, caption_entities=entities)
+    assert result is not None
+    assert (result.edited_command, result.attachments) == (True, ())
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -226,13 +279,13 @@ def test_a_photo_gives_its_largest_size_and_its_caption() -> None:
         (document("a.yml", None), "document"),
         (document("a.py", "application/octet-stream"), "document"),
         (document("a.png", "image/png"), "image"),
-        (document("a.txt", "text/plain", 1_000_001), None),
-        (document("a.png", "image/png", 20_000_001), None),
+        (document("a.txt", "text/plain", 1_000_001), "document"),
+        (document("a.png", "image/png", 20_000_001), "image"),
         (document("a.pdf", "application/pdf"), None),
         (document("a", None), None),
     ],
 )
-def test_small_texts_and_images_are_read_other_files_are_named(
+def test_texts_and_images_are_attached_other_files_are_named(
     file: dict[str, Any], kind: str | None
 ) -> None:
     result = read(document=file)
