@@ -1,8 +1,10 @@
 """The contract between chat platforms and the bridge.
 
 A channel parses updates into `InboundMessage`, hands them to `receive`, and acknowledges to the
-platform only when `receive` has returned (the message is stored then). If `receive` raises, the
-update is not acknowledged and comes again. Replies are Markdown; a channel renders them.
+platform only when `receive` has returned (the message is stored then). If `receive` raises
+`NotStored`, the update is not acknowledged and comes again; whatever else it raises must not hold up
+the others for long. Strings are whole: no half of a character is in them. Replies are Markdown; a
+channel renders them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """The terminal: plain streaming, Ctrl-C cancels the answer, and it works on pipes.
 
-Input is read by a daemon thread: asyncio's pipes refuse files and never see the end of /dev/null. At
-the input's end the channel waits for running answers and then `listen` returns.
+At the input's end the channel waits for running answers and then `listen` returns.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
+import logging
+import os
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TextIO
@@ -28,16 +29,22 @@ from channels.base import (
     Sender,
     StopControl,
 )
+from channels.console_input import Lines
 from channels.errors import FileRefused
+
+log = logging.getLogger(__name__)
 
 ADDRESS = Address("console", "local", "local")
 PERSON = "local"
+STANDARD_INPUT = 0  # its file descriptor
+_STORE_AGAIN_S = (1, 2, 4, 8, 15)  # between the tries to store a line; then always the last
 
 
 class ConsoleChannel:
     """A conversation with whoever sits at the terminal.
 
-    `idle` is awaited at the end of the input, until nothing runs any more.
+    `idle` is awaited at the end of the input, until nothing runs any more. `source` is a file
+    descriptor; what `target` cannot encode is written as a backslash escape.
     """
 
     name = "console"
@@ -47,12 +54,15 @@ class ConsoleChannel:
         self,
         idle: Callable[[], Awaitable[None]],
         *,
-        source: TextIO | None = None,
+        source: int = STANDARD_INPUT,
         target: TextIO | None = None,
     ) -> None:
         self._idle = idle
-        self._source = source or sys.stdin
+        self._lines = Lines(source)
+        self._typed = os.isatty(source)  # by a person, who is prompted
         self._target = target or sys.stdout
+        if isinstance(self._target, io.TextIOWrapper):
+            self._target.reconfigure(errors="backslashreplace")  # pyright: ignore[reportUnknownMemberType]
         self._sender = Sender(PERSON, "You")
         self._start = datetime.now(UTC)
         self._numbers = itertools.count(1)
@@ -62,31 +72,26 @@ class ConsoleChannel:
     async def listen(self, receive: Receive) -> None:
         """Read lines until the input ends, then wait for running answers."""
         self._receive = receive
-        lines: asyncio.Queue[str | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        thread = threading.Thread(
-            target=_read_lines, args=(self._source, loop, lines), daemon=True, name="console input"
-        )
-        thread.start()
         self._prompt()
-        while (line := await lines.get()) is not None:
+        while (line := await self._lines.next()) is not None:
             if line.strip():
-                await receive(self._message(line))
-                if not self._source.isatty():
-                    await (
-                        self._idle()
-                    )  # a script's next line follows the answer, as a person's does
+                await self._store(self._message(line), receive)
+                if not self._typed:  # a script's next line follows the answer, as a person's does
+                    await self._idle()
             else:
                 self._prompt()
         await self._idle()
-        self._write("\n" if self._source.isatty() else "")
+        self._write("\n" if self._typed else "")
 
     async def interrupt(self) -> bool:
         """Ctrl-C: stop the running answer; false when nothing runs."""
         if not self._running or self._receive is None:
             return False
         press = Press("", "stop", self._running[-1].request_id, "")
-        await self._receive(self._message("", press=press))
+        try:
+            await self._receive(self._message("", press=press))
+        except Exception as error:  # noqa: BLE001 - a border: a stop acts before it is stored
+            log.error("Ctrl-C could not be stored (%s)", error)
         return True
 
     def open_reply(
@@ -128,15 +133,29 @@ class ConsoleChannel:
         self._prompt()
 
     def _prompt(self) -> None:
-        if self._source.isatty() and not self._running:
+        if self._typed and not self._running:
             self._write("> ")
 
     def _write(self, text: str) -> None:
         try:
             self._target.write(text)
             self._target.flush()
-        except (BrokenPipeError, ValueError):
-            self._target = _Nowhere()  # whoever read the output has left; the answers are stored
+        except (OSError, ValueError) as error:
+            if not isinstance(error, BrokenPipeError):  # whoever read the output has left
+                log.error("answers are stored, but cannot be shown any more: %s", error)
+            self._target = _Nowhere()
+
+    async def _store(self, message: InboundMessage, receive: Receive) -> None:
+        """Hand over until it is stored; the lines after it wait, so that their order is kept."""
+        for wait_s in itertools.chain(_STORE_AGAIN_S, itertools.repeat(_STORE_AGAIN_S[-1])):
+            try:
+                await receive(message)
+            except Exception as error:
+                log.error("a line could not be stored, and is tried again: %s", error)
+                log.debug("it failed here", exc_info=True)
+                await asyncio.sleep(wait_s)
+            else:
+                return
 
     def _message(self, line: str, press: Press | None = None) -> InboundMessage:
         text = line.strip()
@@ -209,19 +228,3 @@ class _ConsoleReply:
         """End the line."""
         self._console.write("\n" if self._shown else "")
         self._console.ended(self._stop)
-
-
-def _read_lines(
-    source: TextIO, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]
-) -> None:
-    def put(line: str | None) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(lines.put_nowait, line)
-
-    try:
-        for line in source:
-            put(line)
-    except (ValueError, OSError):
-        pass  # the input was closed under us: that is its end
-    finally:
-        put(None)

@@ -4,6 +4,7 @@ ChannelError
  ├── ChannelUnavailable   the platform cannot be reached or is busy: try again
  ├── ChannelFailed        trying again is useless (a token is refused): give up and say why
  ├── FileRefused          an attached file cannot be had; `reason` says why
+ ├── NotStored            raised by `receive`: nothing can be stored now, so it has to come again
  └── DeliveryError        one reply could not be delivered
       ├── Unreachable     blocked, kicked, chat gone: no retries until its next message
       ├── ReplyRefused    the platform refused it also as plain text
@@ -44,6 +45,11 @@ class FileRefused(ChannelError):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.limit = limit
+
+
+class NotStored(ChannelError):
+    """A message could not be stored, and may be later. A channel waits for that with all that comes
+    after it; every other error of `receive` is the fault of this message, or of ours."""
 
 
 class DeliveryError(ChannelError):

@@ -109,7 +109,5 @@ def _actor() -> str:
 
 
 def _say(line: str) -> None:
-    """A line that is safe for a terminal, in what the output's encoding can show."""
-    safe = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), line)
-    encoding = sys.stdout.encoding
-    say(safe.encode(encoding, "backslashreplace").decode(encoding))
+    """A line that is safe for a terminal."""
+    say(_UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), line))

@@ -61,8 +61,10 @@ class Options:
 
 
 def say(text: str) -> None:
-    """The command's result, to standard output."""
-    sys.stdout.write(f"{text}\n")
+    """The command's result, to standard output; what its encoding lacks as a backslash escape."""
+    encoding = sys.stdout.encoding
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    sys.stdout.write(f"{shown}\n")
     sys.stdout.flush()
 
 

@@ -86,7 +86,9 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         + (" (setup writes config.yaml)" if words == ("setup",) else ""),
     )
     if words == ("setup",):
-        command.add_argument("--slack", action="store_true", help="Slack instead of Telegram")
+        command.add_argument(
+            "--slack", action="store_true", help="Slack's tokens instead of Telegram's"
+        )
     elif words == ("slack", "manifest"):
         command.add_argument(
             "--url", help="your public address of /slack/events, instead of Socket Mode"

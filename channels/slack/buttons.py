@@ -6,7 +6,7 @@ Limits: docs.slack.dev/reference/block-kit/blocks/actions-block and …/block-el
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from channels.base import Button, StopControl
@@ -40,7 +40,7 @@ def action_of(action_id: str) -> str:
     return _NUMBER.sub("", action_id)
 
 
-def without_buttons(blocks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def without_buttons(blocks: Iterable[Block]) -> list[Block]:
     """The other blocks."""
     return [block for block in blocks if block.get("type") != "actions"]
 

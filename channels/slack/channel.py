@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import Final
+from weakref import WeakSet
 
 from slack_bolt.app.async_app import AsyncApp
 
@@ -23,10 +24,10 @@ from channels.slack.connection import ConnectionTiming, run_http, run_socket
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
-from channels.slack.markup import escaped
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
 from channels.slack.people import People
+from channels.slack.press import Presses
 from channels.slack.reply import ReplyTiming, SlackReply
 from channels.slack.settings import SlackSettings
 from channels.slack.threads import Threads
@@ -36,7 +37,6 @@ log = logging.getLogger(__name__)
 _CAPABILITIES: Final = Capabilities(reactions=True, buttons=True, commands_in_threads=False)
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
-_NOTICE_CHARACTERS = 2_900
 
 
 class SlackChannel:
@@ -57,6 +57,8 @@ class SlackChannel:
         self._threads = Threads(self._api, self._people)
         self._urls = ResponseUrls()
         self._errands = Errands()
+        self._replies: WeakSet[SlackReply] = WeakSet()
+        self._presses = Presses(self._api, self._urls, self._errands, self._in_the_making)
 
     @property
     def name(self) -> str:
@@ -118,7 +120,7 @@ class SlackChannel:
         notice = None if one is None else SlackNotice(self._api, to, one, self._urls)
         if notice is not None and not to.private:
             return notice
-        return SlackReply(
+        made = SlackReply(
             self._api,
             to,
             reply_to=reply_to if notice is None else None,
@@ -127,6 +129,11 @@ class SlackChannel:
             otherwise=notice,
             timing=self._replying,
         )
+        self._replies.add(made)
+        return made
+
+    def _in_the_making(self, ts: str) -> bool:
+        return any(one.owns(ts) for one in self._replies)
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
         """Set or clear 👀 on a message."""
@@ -154,17 +161,9 @@ class SlackChannel:
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False
     ) -> None:
-        """Show a notice to the person who pressed. The press itself is acknowledged already."""
-        if not text.strip():
-            return
-        where = {"channel": message.address.chat, "user": message.sender.id}
-        if message.address.thread is not None:
-            where["thread_ts"] = message.address.thread
-        try:
-            notice = escaped(text[:_NOTICE_CHARACTERS])
-            await self._api.write("chat.postEphemeral", {**where, "text": notice})
-        except FAILURES as error:
-            log.info("press %s was not answered: %s", message.event, code_of(error))
+        """Show a notice to the person who pressed, and take spent buttons away. The press itself is
+        acknowledged already."""
+        await self._presses.answer(message, text, spent=spent)
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""

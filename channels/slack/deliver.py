@@ -73,18 +73,28 @@ class Delivery:
     async def find(self, request_id: str, *, after: str | None) -> str | None:
         """The `ts` of our message whose Stop button has this value; None if it is not there or
         cannot be found. `after`: the `ts` of the message that it answers. Never raises."""
-        method, params = "conversations.history", {"channel": self._to.chat, "limit": _SEARCHED}
+        bounds: dict[str, Any] = {"limit": _SEARCHED}
+        if after is not None:
+            bounds |= {"oldest": after}
+        found = (one for one in await self._read(bounds) if _has_button(one, request_id))
+        return next((str(one["ts"]) for one in found), None)
+
+    async def message(self, ts: str) -> dict[str, Any] | None:
+        """A message as it stands now; None if it is gone or cannot be read. Never raises."""
+        params = {"oldest": ts, "latest": ts, "inclusive": "true"}
+        return next((one for one in await self._read(params) if one.get("ts") == ts), None)
+
+    async def _read(self, bounds: dict[str, Any]) -> list[dict[str, Any]]:
+        """Messages of the conversation; none where they cannot be read."""
+        method, params = "conversations.history", {"channel": self._to.chat, **bounds}
         if self._to.thread is not None:
             method, params = "conversations.replies", params | {"ts": self._to.thread}
-        if after is not None:
-            params |= {"oldest": after}
         try:
             answer = await self._api.read(method, params)
         except FAILURES as error:
-            log.info("a lost preview was not looked for: %s", code_of(error))
-            return None
-        found = (one for one in answer.get("messages", ()) if _has_button(one, request_id))
-        return next((str(one["ts"]) for one in found), None)
+            log.info("messages cannot be read: %s", code_of(error))
+            return []
+        return answer.get("messages") or []
 
     def _place(self) -> dict[str, Any]:
         place: dict[str, Any] = {"channel": self._to.chat}

@@ -27,8 +27,8 @@ _OK = 200
 
 
 class ResponseUrls:
-    """Where a slash command may be answered, also in a conversation that the bot is no member of.
-    In memory only: whoever has the address can write there."""
+    """Where a slash command or a press may be answered, also in a conversation that the bot is no
+    member of. In memory only: whoever has the address can write there."""
 
     def __init__(self) -> None:
         self._urls: OrderedDict[str, tuple[str, float, int]] = OrderedDict()
@@ -84,7 +84,8 @@ class SlackNotice:
         if isinstance(part, OutboundDocument):
             raise ReplyRefused("Slack: documents cannot be shown to one person alone")
         url = self._urls.use(self._asker.trigger)
-        if url is not None and await self._respond(url, part):
+        body = {"response_type": "ephemeral", "replace_original": False, **_shown(part)}
+        if url is not None and await respond(self._api, url, body):
             return
         try:
             await self._post(part)
@@ -107,17 +108,17 @@ class SlackNotice:
             self._halt,
         )
 
-    async def _respond(self, url: str, part: Content) -> bool:
-        """Whether the address took it."""
-        body = {"response_type": "ephemeral", "replace_original": False, **_shown(part)}
-        try:
-            async with self._api.session.post(url, json=body, proxy=self._api.proxy) as answer:
-                if answer.status == _OK:
-                    return True
-                log.info("a response address refused: HTTP %d", answer.status)
-        except FAILURES as error:
-            log.info("a response address failed: %s", type(error).__name__)
-        return False
+
+async def respond(api: SlackApi, url: str, body: dict[str, Any]) -> bool:
+    """Whether a response address took it."""
+    try:
+        async with api.session.post(url, json=body, proxy=api.proxy) as answer:
+            if answer.status == _OK:
+                return True
+            log.info("a response address refused: HTTP %d", answer.status)
+    except FAILURES as error:
+        log.info("a response address failed: %s", type(error).__name__)
+    return False
 
 
 def _shown(part: Content) -> dict[str, Any]:

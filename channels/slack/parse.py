@@ -57,7 +57,8 @@ class Bot:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who used a slash command: its answers go to that person alone. `trigger` names the use."""
+    """Who used a slash command, or pressed a button that only they see: the answers go to that
+    person alone. `trigger` names the use."""
 
     user: str
     trigger: str
@@ -98,7 +99,8 @@ def is_bare_mention(body: Json) -> bool:
 
 
 def asker(message_id: str | None) -> Asker | None:
-    """Who used the slash command that has this `message_id`; None for all other messages."""
+    """Who used the slash command, or pressed the button of an answer to one, that has this
+    `message_id`; None for all other messages."""
     if message_id is None or not message_id.startswith(_EPHEMERAL):
         return None
     user, _, trigger = message_id.removeprefix(_EPHEMERAL).partition(":")
@@ -181,7 +183,7 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, None, private),
         event=f"c:{trigger}",
-        message_id=f"{_EPHEMERAL}{user}:{trigger}",
+        message_id=_seen_by_one(user, trigger),
         sender=_sender(user, people),
         sent_at=now,
         text=text,
@@ -209,16 +211,21 @@ def _press(
     thread = container.get("thread_ts")
     if private and thread == ts:  # a thread under this message does not make it part of one
         thread = None
+    user, trigger = str(body["user"]["id"]), str(body["trigger_id"])
     name, value = action_of(str(action["action_id"])), str(action["value"])
-    press = Press(str(body["trigger_id"]), name, value, ts)
+    press = Press(trigger, name, value, ts)
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
         event=f"p:{ts}:{action.get('action_ts') or press.id}",
-        message_id=ts,
-        sender=_sender(str(body["user"]["id"]), people),
+        message_id=_seen_by_one(user, trigger) if container.get("is_ephemeral") else ts,
+        sender=_sender(user, people),
         sent_at=now,
         press=press,
     )
+
+
+def _seen_by_one(user: str, trigger: str) -> str:
+    return f"{_EPHEMERAL}{user}:{trigger}"
 
 
 def _forwarded(event: Json, people: Mapping[str, Person]) -> str | None:

@@ -106,6 +106,10 @@ class SlackReply:
         await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
         return self._parts.outcome()
 
+    def owns(self, ts: str) -> bool:
+        """Whether this message is still to change."""
+        return ts == self._ts or (self._first is not None and ts == self._first[0])
+
     def halt(self) -> None:
         """Leave the rest unsent, also of the preview."""
         self._halt.set()

@@ -70,5 +70,7 @@ def _request(
         write_timeout=_WRITE_S,
         pool_timeout=_POOL_S,
         proxy=settings.proxy.get_secret_value() if settings.proxy is not None else None,
-        httpx_kwargs={"verify": context},
+        # Not what the environment says: HTTPS_PROXY is not our configuration, and a SOCKS one there
+        # would need a library that we do not have.
+        httpx_kwargs={"verify": context, "trust_env": False},
     )

@@ -1,4 +1,4 @@
-"""Updates to `InboundMessage`: pure, and the only reader of Telegram's shapes.
+"""Updates to `InboundMessage`: pure, and the only reader of Telegram's shapes. Strings are whole.
 
 What is no message for the bot gives None: service messages, posts of channels, other bots, unknown
 kinds. Forwards, messages via an inline bot and automatic channel posts carry no command, and in a
@@ -72,7 +72,7 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         return None
     if not (content or attachments or unreadable):
         return None
-    text = _clean(content or "")
+    text = content or ""
     entities = message.entities or message.caption_entities
     own_words = not _is_passed_on(message)
     private = message.chat.type == Chat.PRIVATE
@@ -168,14 +168,14 @@ def _sender(message: Message) -> Sender | None:
     share one user. Other bots give None."""
     if message.sender_chat is not None:
         chat = message.sender_chat
-        return Sender(str(chat.id), _clean(chat.title or chat.username or "?"))
+        return Sender(str(chat.id), chat.title or chat.username or "?")
     if message.from_user is None or message.from_user.is_bot:
         return None
     return _person(message.from_user)
 
 
 def _person(user: User) -> Sender:
-    return Sender(str(user.id), _clean(user.full_name), user.language_code)
+    return Sender(str(user.id), user.full_name, user.language_code)
 
 
 def _is_passed_on(message: Message) -> bool:
@@ -251,10 +251,10 @@ def _reply(message: Message) -> Message | None:
 
 def _quote(message: Message) -> str | None:
     if message.quote is not None:
-        return _clean(message.quote.text)[:_QUOTE_CHARACTERS]
+        return message.quote.text[:_QUOTE_CHARACTERS]
     replied = _reply(message)
     text = None if replied is None else replied.text or replied.caption
-    return _clean(text)[:_QUOTE_CHARACTERS] if text else None
+    return text[:_QUOTE_CHARACTERS] if text else None
 
 
 def _attachments_asked_about(
@@ -266,10 +266,3 @@ def _attachments_asked_about(
     if replied is None or (command is None and message.chat.type == Chat.PRIVATE):
         return ()
     return () if _replied_to(message, bot) else attachments_of(replied)
-
-
-def _clean(text: str) -> str:
-    """Halves of characters replaced, so that the text can be stored; as many UTF-16 units."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,8 +1,10 @@
 """Long polling: raw updates, each parsed by itself, acknowledged when it is stored.
 
 Telegram forgets the updates below the `offset` of the next request. The offset moves past an
-update when `receive` has returned, or when the update cannot be read; it stays when `receive`
-raised. It outlives a lost connection; after a restart what was not confirmed comes again.
+update when `receive` has returned; it stays as long as nothing can be stored. An update that cannot
+be read, or that makes `receive` fail in another way again and again, is logged and left behind, so
+that one message never blocks the queue of everybody. The offset outlives a lost connection; after a
+restart what was not confirmed comes again.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import traceback
+from collections import deque
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
 from urllib.parse import urlencode
@@ -18,9 +22,11 @@ from telegram import Update
 from telegram.error import TelegramError
 
 from channels.base import InboundMessage, Receive
+from channels.errors import NotStored
 from channels.telegram.api import Api
 from channels.telegram.errors import Meaning, listening_failed, meaning_of
 from channels.telegram.parse import BotIdentity, parse
+from channels.text import whole_strings
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +34,8 @@ ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_membe
 
 _POLL_S = 30  # how long Telegram holds a request that has nothing to return
 _GRACE_S = 10.0  # more than that without an answer: the connection is dead
-_STORE_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # waits while an update cannot be stored, then the last
+_STORE_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # waits while nothing can be stored, then the last
+_FAULT_AGAIN_S = (0.2, 0.5, 1.0)  # waits after another failure; then the update is left behind
 
 
 class Poller:
@@ -88,7 +95,7 @@ class Poller:
 
     def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
         try:
-            update = Update.de_json(raw, self._api.bot)
+            update = Update.de_json(whole_strings(raw), self._api.bot)
             return parse(update, bot, received_at=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001 - one bad update must not block the queue
             # Neither its text nor a trace: they may quote the message.
@@ -106,11 +113,22 @@ def _id_of(raw: Any) -> int | None:
 
 async def _store(message: InboundMessage, update_id: int, receive: Receive) -> None:
     """Hand over until it is stored; the ones after it wait, so that their order is kept."""
-    attempt = 0
+    waits, faults = iter(_STORE_AGAIN_S), deque(_FAULT_AGAIN_S)
     while True:
         try:
             return await receive(message)
-        except Exception:
-            log.exception("update %d could not be stored, and is tried again", update_id)
-        await asyncio.sleep(_STORE_AGAIN_S[min(attempt, len(_STORE_AGAIN_S) - 1)])
-        attempt += 1
+        except NotStored as error:
+            log.warning("update %d is not stored yet, and tried again: %s", update_id, error)
+            wait_s = next(waits, _STORE_AGAIN_S[-1])
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not block the queue
+            if not faults:
+                return _log_fault(update_id, error)
+            wait_s = faults.popleft()
+        await asyncio.sleep(wait_s)
+
+
+def _log_fault(update_id: int, error: Exception) -> None:
+    """Where it happened and what kind of error: its text may quote the message."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    kind = type(error).__name__
+    log.error("update %d is lost: it cannot be taken in (%s)\n%s", update_id, kind, where)

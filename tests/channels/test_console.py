@@ -2,35 +2,71 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import io
 import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
 
 from channels.base import InboundMessage, OutboundReply, StopControl
 from channels.console import ADDRESS, ConsoleChannel
 
 
 class Terminal:
-    """A console on a pipe, with what it received."""
+    """A console on the file descriptor `source`, with what it received. `receive` fails as often as
+    `failures` says."""
 
-    def __init__(self, typed: str) -> None:
+    def __init__(self, source: int) -> None:
         self.out = io.StringIO()
         self.received: list[InboundMessage] = []
-        self.console = ConsoleChannel(self.idle, source=io.StringIO(typed), target=self.out)
+        self.console = ConsoleChannel(self.idle, source=source, target=self.out)
         self.idles = 0
+        self.failures = 0
 
     async def idle(self) -> None:
         self.idles += 1
 
     async def receive(self, message: InboundMessage) -> None:
         self.received.append(message)
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("the disk is full")
 
     async def run(self) -> None:
         await self.console.listen(self.receive)
 
 
-async def test_a_piped_conversation_is_read_in_order_and_ends() -> None:
-    terminal = Terminal("hello\n\n/ask what?\n /new\n")
+@pytest.fixture
+def typed(tmp_path: Path) -> Iterator[Callable[[bytes], Terminal]]:
+    """A console on a file that holds what is typed."""
+    with contextlib.ExitStack() as stack:
+
+        def made(content: bytes) -> Terminal:
+            path = tmp_path / "typed"
+            path.write_bytes(content)
+            source = os.open(path, os.O_RDONLY)
+            stack.callback(os.close, source)
+            return Terminal(source)
+
+        yield made
+
+
+@pytest.fixture
+def terminal(typed: Callable[[bytes], Terminal]) -> Terminal:
+    """A console on which nothing is typed."""
+    return typed(b"")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that could not be stored are tried again at once."""
+    monkeypatch.setattr("channels.console._STORE_AGAIN_S", (0,))
+
+
+async def test_a_piped_conversation_is_read_in_order_and_ends(typed) -> None:
+    terminal = typed(b"hello\n\n/ask what?\n /new\n")
     await terminal.run()
     assert [m.text for m in terminal.received] == ["hello", "/ask what?", "/new"]
     assert [m.command and m.command.name for m in terminal.received] == [None, "ask", "new"]
@@ -38,20 +74,39 @@ async def test_a_piped_conversation_is_read_in_order_and_ends() -> None:
     assert terminal.idles == 4, "after each line, and at the end"
 
 
-async def test_an_empty_input_ends_at_once() -> None:
-    terminal = Terminal("")
+async def test_an_empty_input_ends_at_once(terminal: Terminal) -> None:
     await terminal.run()
     assert terminal.received == []
 
 
-async def test_dev_null_ends_at_once() -> None:
-    with open(os.devnull) as source:  # noqa: ASYNC230 - a device
-        console = ConsoleChannel(Terminal("").idle, source=source, target=io.StringIO())
-        await console.listen(Terminal("").receive)
+async def test_a_line_that_could_not_be_stored_is_tried_again_before_the_next(
+    typed, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    terminal = typed(b"one\ntwo\n")
+    terminal.failures = 3
+    await terminal.run()
+    assert [m.text for m in terminal.received] == ["one"] * 4 + ["two"]
+    assert len({m.event for m in terminal.received}) == 2, "the same message, not another one"
+    words = [record.getMessage() for record in caplog.records]
+    assert len(words) == 3
+    assert all("tried again: the disk is full" in line for line in words)
 
 
-async def test_text_is_printed_as_it_comes_and_once() -> None:
-    terminal = Terminal("")
+async def test_listening_again_goes_on_where_it_was(typed) -> None:
+    terminal = typed(b"one\ntwo\nthree\n")
+
+    async def broken() -> None:
+        terminal.console._idle = terminal.idle
+        raise RuntimeError("once")
+
+    terminal.console._idle = broken
+    with pytest.raises(RuntimeError):
+        await terminal.run()
+    await terminal.run()
+    assert [m.text for m in terminal.received] == ["one", "two", "three"]
+
+
+async def test_text_is_printed_as_it_comes_and_once(terminal: Terminal) -> None:
     reply = terminal.console.open_reply(ADDRESS, reply_to=None)
     reply.show("Hello, ")
     assert terminal.out.getvalue() == "Hello, "
@@ -60,16 +115,15 @@ async def test_text_is_printed_as_it_comes_and_once() -> None:
     assert terminal.out.getvalue() == "Hello, Ana.\n"
 
 
-async def test_what_was_not_shown_is_added_at_the_end() -> None:
-    terminal = Terminal("")
+async def test_what_was_not_shown_is_added_at_the_end(terminal: Terminal) -> None:
     reply = terminal.console.open_reply(ADDRESS, reply_to=None)
     reply.show("Hello, ")
     await reply.finish(OutboundReply("Hello,\n\nStopped."))
     assert terminal.out.getvalue().split() == ["Hello,", "Stopped."]
 
 
-async def test_interrupt_presses_stop_for_the_running_answer_only() -> None:
-    terminal = Terminal("x\n")
+async def test_interrupt_presses_stop_for_the_running_answer_only(typed) -> None:
+    terminal = typed(b"x\n")
     await terminal.run()
     assert not await terminal.console.interrupt()
     reply = terminal.console.open_reply(ADDRESS, reply_to=None, stop=StopControl("Stop", "r1"))
@@ -81,13 +135,63 @@ async def test_interrupt_presses_stop_for_the_running_answer_only() -> None:
     assert not await terminal.console.interrupt()
 
 
-async def test_a_reader_that_has_left_does_not_break_the_answer() -> None:
+async def test_ctrl_c_stops_also_while_the_stop_cannot_be_stored(
+    typed, caplog: pytest.LogCaptureFixture
+) -> None:
+    terminal = typed(b"x\n")
+    await terminal.run()
+    terminal.console.open_reply(ADDRESS, reply_to=None, stop=StopControl("Stop", "r1"))
+    terminal.failures = 1
+    assert await terminal.console.interrupt()
+    assert "the disk is full" in caplog.text
+
+
+async def say(target: io.TextIOWrapper, text: str, source: int) -> None:
+    """One reply on `target`."""
+    console = ConsoleChannel(Terminal(source).idle, source=source, target=target)
+    reply = console.open_reply(ADDRESS, reply_to=None)
+    reply.show(text)
+    await reply.finish(OutboundReply(text))
+
+
+@pytest.fixture
+def nothing() -> Iterator[int]:
+    with open(os.devnull, "rb") as source:
+        yield source.fileno()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", b"caf\\xe9 \\u4f60 \\ud83d\n"),
+        ("latin-1", b"caf\xe9 \\u4f60 \\ud83d\n"),
+        ("utf-8", "café 你 \\ud83d\n".encode()),
+    ],
+)
+async def test_what_the_output_cannot_encode_is_escaped(
+    encoding: str, shown: bytes, nothing: int
+) -> None:
+    raw = io.BytesIO()
+    target = io.TextIOWrapper(raw, encoding)
+    await say(target, "café 你 \ud83d", nothing)
+    assert raw.getvalue() == shown
+
+
+async def test_a_reader_that_has_left_does_not_break_the_answer(
+    nothing: int, caplog: pytest.LogCaptureFixture
+) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as target:
-        console = ConsoleChannel(Terminal("").idle, source=io.StringIO(""), target=target)
-        reply = console.open_reply(ADDRESS, reply_to=None)
-        reply.show("Hello " * 10_000)
-        await reply.finish(OutboundReply("Hello"))
-        await asyncio.sleep(0)
+        await say(target, "Hello " * 10_000, nothing)
         target.buffer.raw.close()  # type: ignore[attr-defined]
+    assert caplog.text == ""
+
+
+async def test_an_output_that_takes_no_more_is_told(
+    nothing: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open("/dev/full", "w") as target:  # noqa: ASYNC230 - a device
+        await say(target, "Hello", nothing)
+        target.buffer.raw.close()  # type: ignore[attr-defined]
+    assert "No space left on device" in caplog.text

@@ -63,7 +63,7 @@ class ConsoleRig(Rig):
 
     def __init__(self) -> None:
         self.out = io.StringIO()
-        console = ConsoleChannel(_never, source=io.StringIO(), target=self.out)
+        console = ConsoleChannel(_never, target=self.out)
         self.sink = console.open_reply(ADDRESS, reply_to=None)
 
     def answer(self, parts: int, documents: int = 0) -> OutboundReply:

@@ -131,9 +131,10 @@ async def terminal(
 
 
 async def piped(
-    *words: str, cwd: Path, env: Mapping[str, str], typed: str = ""
+    *words: str, cwd: Path, env: Mapping[str, str], typed: str | bytes = ""
 ) -> tuple[int, str, str]:
     """`galata WORDS` with `typed` as its input: exit code, output, errors."""
+    sent = typed if isinstance(typed, bytes) else typed.encode()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bridge", *words),
         stdin=asyncio.subprocess.PIPE,
@@ -144,7 +145,7 @@ async def piped(
     )
     try:
         async with asyncio.timeout(_WAIT_S):
-            out, errors = await process.communicate(typed.encode())
+            out, errors = await process.communicate(sent)
     finally:
         if process.returncode is None:
             process.kill()

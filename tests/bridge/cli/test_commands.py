@@ -78,6 +78,14 @@ def test_a_good_config_is_called_fine_and_shown_masked(
     assert KEY not in shown
 
 
+async def test_a_result_is_shown_in_an_encoding_that_lacks_its_letters(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(f"{CONFIG}instructions: Sois bref, à café\n")
+    env = environ(tmp_path, PYTHONIOENCODING="ascii", ANTHROPIC_API_KEY=KEY)
+    code, out, errors = await piped("config", "show", "--config", "c.yaml", cwd=tmp_path, env=env)
+    assert (code, errors) == (0, "")
+    assert "instructions: Sois bref, \\xe0 caf\\xe9\n" in out
+
+
 @pytest.mark.parametrize("command", [["config", "check"], ["config", "show"], ["run"], ["chat"]])
 def test_nothing_starts_with_a_bad_config(command: list[str], capsys) -> None:
     Path("c.yaml").write_text(CONFIG + "limit: {}\nlog: {json: maybe}\n")

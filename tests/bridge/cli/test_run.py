@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -45,6 +47,60 @@ async def test_a_piped_conversation_is_only_its_answers(
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "d").glob("*.db*")}
     assert modes
     assert set(modes.values()) == {0o600}
+
+
+async def test_bytes_that_are_no_text_lose_no_line(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("With milk?")
+    llm.answer("Hello!")
+    del env["LANG"]
+    code, out, errors = await piped(
+        "chat", cwd=tmp_path, env=env, typed=b"caf\xe9 au lait\nHello\n"
+    )
+    assert (code, out, errors) == (0, "With milk?\nHello!\n", "")
+    assert "caf\ufffd au lait" in str(llm.requests[0].body)
+
+
+async def test_an_output_of_few_letters_shows_everything(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("A café.")
+    env |= {"PYTHONIOENCODING": "ascii"}
+    assert await piped("chat", cwd=tmp_path, env=env, typed="what?\n") == (0, "A caf\\xe9.\n", "")
+
+
+async def test_a_line_is_answered_when_the_database_can_be_written_again(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("First.")
+    await piped("chat", "--data", "d", cwd=tmp_path, env=env, typed="one\n")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bridge", "chat", "--data", "d"),
+        cwd=tmp_path,
+        env=env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(b"/whoami\n")
+    while not (await process.stdout.readline()).startswith(b"This chat"):
+        pass
+    with contextlib.closing(sqlite3.connect(tmp_path / "d" / "galata.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        llm.answer("Second.")
+        llm.answer("Third.")
+        process.stdin.write(b"two\nthree\n")
+        process.stdin.close()
+        errors = await process.stderr.readline()
+        assert b"could not be stored, and is tried again" in errors
+        other.rollback()
+    out, errors = await process.communicate()
+    assert (process.returncode, out) == (0, b"Second.\nThird.\n")
+    assert b"Traceback" not in errors
 
 
 async def test_no_input_at_all_ends_cleanly(env: dict[str, str], tmp_path: Path) -> None:

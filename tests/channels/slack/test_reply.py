@@ -224,7 +224,8 @@ async def test_a_lost_preview_that_is_not_there_is_not_repeated(
 async def test_a_preview_that_hangs_does_not_hold_the_answer(
     server: SlackServer, dm: Conversation
 ) -> None:
-    channel = make_channel(server, replying=replace(QUICK, frame_s=0.05))
+    channel = make_channel(server, replying=replace(QUICK, frame_s=0.5))
+    await channel.identify()  # so that a frame does not have to connect first
     for method in ("chat.postMessage", "chat.update"):
         reply = channel.open_reply(here(dm), reply_to=None, stop=STOP)
         if method == "chat.update":

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 
-from channels.errors import ChannelFailed, ChannelUnavailable
+from channels.errors import ChannelFailed, ChannelUnavailable, NotStored
+from channels.telegram import poll
 from channels.telegram.channel import TelegramChannel
 from tests.channels.telegram.conftest import Inbox, make_channel
 from tests.servers.telegram import TelegramServer
@@ -31,7 +35,7 @@ async def test_a_text_is_confirmed_when_it_is_stored_and_not_before(
 async def test_what_cannot_be_stored_is_tried_again_and_keeps_its_place(
     server: TelegramServer, inbox: Inbox
 ) -> None:
-    inbox.faults += [OSError("disk full"), OSError("disk full")]
+    inbox.faults += [NotStored("the disk is full")] * 2
     chat = server.private(server.user("Ana"))
     chat.send("first")
     chat.send("second")
@@ -54,6 +58,101 @@ async def test_a_poison_update_does_not_block_the_queue(
     await server.wait_until_confirmed()
     assert f"update {bad} cannot be read" in caplog.text
     assert "secret words" not in caplog.text
+
+
+async def test_as_long_as_nothing_can_be_stored_the_queue_waits(
+    server: TelegramServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "_STORE_AGAIN_S", (0.001,))
+    inbox.faults += [NotStored("database is locked")] * 50
+    server.private(server.user("Ana")).send("hello")
+    (message,) = await inbox.wait_for(1)
+    assert (message.text, inbox.attempts) == ("hello", 51)
+    await server.wait_until_confirmed()
+
+
+async def test_a_message_that_always_fails_is_left_behind(
+    server: TelegramServer,
+    inbox: Inbox,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(poll, "_FAULT_AGAIN_S", (0.001, 0.001))
+    inbox.faults += [ValueError("secret words")] * 3
+    chat = server.private(server.user("Ana"))
+    chat.send("secret words")
+    chat.send("still here")
+    (message,) = await inbox.wait_for(1)
+    assert (message.text, inbox.attempts) == ("still here", 4)
+    await server.wait_until_confirmed()
+    (lost,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert lost.startswith("update 1001 is lost: it cannot be taken in (ValueError)")
+    assert "conftest.py" in lost
+    assert "secret words" not in caplog.text
+
+
+async def test_a_passing_fault_loses_nothing(
+    server: TelegramServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "_FAULT_AGAIN_S", (0.001, 0.001))
+    inbox.faults += [ValueError("x"), NotStored("locked"), KeyError("y")]
+    server.private(server.user("Ana")).send("hello")
+    (message,) = await inbox.wait_for(1)
+    assert message.text == "hello"
+
+
+HALF = "\ud83d"
+ANA = {"id": 5, "is_bot": False, "first_name": "Ana", "language_code": HALF}
+CHAT = {"id": -100500, "type": "supergroup", "title": HALF}
+FILE = {
+    "file_id": HALF,
+    "file_unique_id": "u",
+    "file_name": f"{HALF}.txt",
+    "mime_type": f"text/{HALF}",
+}
+COMMAND = {"type": "bot_command", "offset": 0, "length": 4}
+MESSAGE: dict[str, Any] = {"message_id": 1, "date": 1_796_000_000, "chat": CHAT, "from": ANA}
+SAID = MESSAGE | {"text": f"/ask {HALF} why", "entities": [COMMAND]}
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"message": SAID},
+        {"message": SAID | {"from": ANA | {"first_name": HALF, "last_name": HALF}}},
+        {"message": SAID | {"sender_chat": CHAT}},
+        {"message": SAID | {"quote": {"text": HALF, "position": 0}}},
+        {"message": SAID | {"reply_to_message": SAID | {"message_id": 0}}},
+        {"message": SAID | {"reply_to_message": MESSAGE | {"document": FILE}}},
+        {"message": MESSAGE | {"document": FILE, "caption": "/ask", "caption_entities": [COMMAND]}},
+        {"message": MESSAGE | {"text": f"/{HALF}", "entities": [COMMAND], HALF: HALF}},
+        {"edited_message": SAID | {"edit_date": 1_796_000_001}},
+        {
+            "callback_query": {"id": HALF, "from": ANA, "chat_instance": HALF}
+            | {"message": SAID, "data": f"stop:{HALF}"}
+        },
+    ],
+)
+async def test_half_a_character_anywhere_is_replaced_before_it_is_stored(
+    server: TelegramServer, inbox: Inbox, update: dict[str, Any]
+) -> None:
+    server.push_raw(update)
+    (message,) = await inbox.wait_for(1)
+    stored = json.dumps(asdict(message), ensure_ascii=False, default=str)
+    assert stored.encode()
+    assert "\ufffd" in stored
+    await server.wait_until_confirmed()
+
+
+async def test_entities_keep_their_place_behind_half_a_character(
+    server: TelegramServer, inbox: Inbox
+) -> None:
+    mention = {"type": "mention", "offset": 2, "length": 16}
+    server.push_raw(
+        {"message": MESSAGE | {"text": f"{HALF} @galata_test_bot hi", "entities": [mention]}}
+    )
+    (message,) = await inbox.wait_for(1)
+    assert (message.addressed, message.text) == (True, "\ufffd hi")
 
 
 async def test_a_redelivered_message_has_the_same_key(server: TelegramServer, inbox: Inbox) -> None:

@@ -350,12 +350,6 @@ def test_service_messages_are_nothing_for_us(fields: dict[str, Any]) -> None:
     assert parsed(**message("", GROUP, **fields)) is None
 
 
-def test_halves_of_characters_can_be_stored() -> None:
-    result = read(text_="a \ud83d", from_=ANA | {"first_name": "\udc00"})
-    assert result.text.encode() == "a \ufffd".encode()
-    assert result.sender.name.encode()
-
-
 def press(**fields: Any) -> dict[str, Any]:
     return {"id": "44", "from": ANA, "chat_instance": "1", **fields}
 
