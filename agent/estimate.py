@@ -120,7 +120,8 @@ class Estimator:
         return round(tokens * self.ratio)
 
     def _text(self, text: str) -> float:
-        return max(0.0, sum(map(mul, WEIGHTS[self.family], features(text))))
+        tokens: float = sum(map(mul, WEIGHTS[self.family], features(text)))
+        return max(0.0, tokens)
 
     def _json(self, value: JsonObject) -> float:
         return self._text(json.dumps(value, ensure_ascii=False))

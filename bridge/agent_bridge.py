@@ -29,8 +29,10 @@ from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
 from bridge.turn import TurnServices
 from bridge.turns import RETRY, Turns
 from channels.base import Channel, InboundMessage
+from channels.errors import NotStored
 from memory.clock import stamp
 from memory.conversations import SessionPlace
+from memory.errors import StoreError
 from memory.inbox import Entry, Kind
 
 log = logging.getLogger(__name__)
@@ -93,8 +95,14 @@ class AgentBridge:
     # Messages in ----------------------------------------------------------------------------------
 
     async def receive(self, message: InboundMessage) -> None:
-        """Take a message in; returns once it is stored. Raises `StoreError` when it cannot be: the
+        """Take a message in; returns once it is stored. Raises `NotStored` when it cannot be: the
         channel then does not acknowledge it, and it comes again."""
+        try:
+            await self._take_in(message)
+        except StoreError as error:
+            raise NotStored(str(error)) from error
+
+    async def _take_in(self, message: InboundMessage) -> None:
         place = self._place(message)
         if not message.addressed and not self._concerns_us(message, place):
             return

@@ -13,6 +13,7 @@ from agent.history import violations
 from agent.messages import JsonObject
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from channels.errors import NotStored
 from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
 
@@ -247,7 +248,7 @@ async def test_a_stop_that_cannot_be_stored_has_acted_and_is_answered_all_the_sa
             raise StoreUnavailable("the disk is full")
 
         monkeypatch.setattr(it.services.inbox, "put_stop", failing)
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(NotStored):
             await it.send("/cancel")
         await it.until(lambda: it.channel.finals)
         await it.bridge.idle()
