@@ -1,8 +1,24 @@
-"""Text as platforms send it."""
+"""Text as platforms send it, and as people see it."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import unicodedata
+from typing import Any, Final, cast
+
+_UNSEEN_KINDS = frozenset(
+    {"Cc", "Cf"}
+)  # controls; zero-width spaces and joiners, marks of direction
+# Unicode's Default_Ignorable_Code_Point beyond those, and two that are drawn as nothing: the blank
+# Braille pattern and the object replacement character.
+_UNSEEN_RANGES = (
+    *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065)),
+    *((0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
+    *((0xFFFC, 0xFFFC), (0xE0000, 0xE0FFF)),
+)
+_UNSEEN: Final = frozenset(
+    code for first, last in _UNSEEN_RANGES for code in range(first, last + 1)
+)
+_MOST_SPELLED_OUT = 20
 
 
 def whole(text: str) -> str:
@@ -26,3 +42,21 @@ def whole_strings(value: Any) -> Any:
             return {whole(key): whole_strings(item) for key, item in items}
         case _:
             return value
+
+
+def is_visible(text: str) -> bool:
+    """Whether a person sees anything of it."""
+    return any(
+        not sign.isspace()
+        and unicodedata.category(sign) not in _UNSEEN_KINDS
+        and ord(sign) not in _UNSEEN
+        for sign in text
+    )
+
+
+def spelled_out(text: str) -> str:
+    """An invisible text by the numbers of its first characters (`U+200B U+2063 …`), so that its
+    reader knows that it is one. White space is left out; a text of nothing else gives none."""
+    signs = "".join(text.split())
+    numbers = [f"U+{ord(sign):04X}" for sign in signs[:_MOST_SPELLED_OUT]]
+    return " ".join(numbers) + (" …" if len(signs) > _MOST_SPELLED_OUT else "")

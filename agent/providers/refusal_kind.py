@@ -27,6 +27,8 @@ def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
         return K.QUOTA
     if status == 429:
         return _when_429(said)
+    if status == 413 and (_is_rate(said.text) or "rate_limit_exceeded" in said.codes):
+        return K.REQUEST_TOO_LARGE  # too large for the quota's minute
     if status in (401, 403, 404, 405, 407, 410, 451):
         return _when_denied(status, said)
     found = _found(said)

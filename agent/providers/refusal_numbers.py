@@ -68,8 +68,11 @@ _NAMED = re.compile(
 )
 _PARAMETER = re.compile(r"max_\w*tokens['\" :=(]*(?:of |value of )?$")
 _AT_END = re.compile(r"\)\s*(?:[.\"'}]|$)")
-_EXCESS = re.compile(r"(?:\bby|超出了?|over by|reduce .{0,40}\bby) (?:at least |about )?$")
-_TOO_MANY = re.compile(r" ?tokens? (?:over|too many|too long|more than)\b")
+# Numbers of what is too much, which are neither the limit nor the input.
+_EXCESS = re.compile(
+    r"\bby (?:at least |about )?\x00|超出了? ?\x00 ?个"
+    r"|\x00 ?tokens? (?:over|too many|too long|more than)\b"
+)
 
 # What only signs and single providers say. `limit`, `used`, `output` and `room` as in `Stated`.
 _LITERAL = tuple(
@@ -139,7 +142,7 @@ def _numbers(text: str) -> Iterator[_Number]:
         previous = found.end()
         if _OTHER_UNIT.match(after) or _NAMED.search(before):
             continue
-        if _EXCESS.search(before) or _TOO_MANY.match(after):
+        if _EXCESS.search(f"{before}\0{after}"):
             continue
         if after.startswith(" (exclusive)"):
             value -= 1
@@ -241,10 +244,11 @@ def _by_sum(numbers: list[_Number]) -> Stated | None:
 def _cap(numbers: list[_Number]) -> Stated:
     """Of a text that speaks of the answer's size."""
     given, limit = _last(numbers, "input"), _last(numbers, "limit")
-    output = _last(numbers, "output")
-    if given is not None and limit is not None and given < limit and output not in (None, given):
-        return Stated(limit=limit, used=given, output=output)
     values = sorted({number.value for number in numbers})
+    if given is not None and limit is not None and given < limit:
+        rest = [value for value in values if value not in (given, limit)]
+        if rest:  # the room, if it is stated, is the smaller one
+            return Stated(limit=limit, used=given, output=rest[-1])
     if len(values) == 1:
         only = numbers[0]
         asked = only.label == "used" or only.named

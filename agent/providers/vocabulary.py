@@ -88,7 +88,7 @@ EXCEEDS = any_of(_EXCEEDS)
 OVERFLOW = any_of(r"""
     context[ _-]?(?:length|window|size|limit)[ _](?:was |is |has been )?exceed
     (?:prompt|input|conversation|message|context|text|query)s?(?: \w+)?(?: is| are)? too (?:long|large)
-    (?:prompt|input|conversation|message|context) (?:is )?too big
+    (?:prompt|input|conversation|message|context) (?:is )?too big|history .{0,12}too (?:long|large)
     request (?:is |was |body )?too (?:long|large)(?! for)|payload too large|entity too large
     exceed\w* .{0,30}context|out of context|context .{0,20}overflow|too many (?:input )?tokens
     prompt,? too long|prompt exceeds|input length|(?:input|prompt) token count|longer than the model
@@ -103,7 +103,8 @@ OVERFLOW = any_of(r"""
     トークン.{0,6}多すぎ|토큰.{0,6}너무 많|token ?(?:数|數)?(?:过多|過多|太多)
     model_context_window_exceeded|reduce the length of (?:the|your) (?:message|prompt|input)
     too large to process|(?:maximum|max) (?:prompt|input) length
-    (?:提示|输入|輸入|请求|prompt|内容|文本|消息|对话|上下文|token).{0,12}(?:超长|超長|过长|過長|太长|太長)
+    (?:提示|输入|輸入|请求|prompt|内容|文本|消息|对话|记录|上下文|token).{0,12}(?:超长|超長|过长|過長|太长|太長)
+    (?:输入|輸入|提示|上下文).{0,4}(?:长度|長度).{0,6}(?:超过|超過|超出|超限|大于)
     (?:プロンプト|入力|メッセージ|会話|リクエスト).{0,10}長すぎ
     (?:프롬프트|입력|메시지|요청|대화).{0,10}너무 (?:길|깁|긴|큽)
     (?:запрос|промпт|сообщение|текст|ввод|диалог)\w*.{0,12}слишком (?:длин|больш|велик)
@@ -340,9 +341,9 @@ FORMAT = any_of(r"""
     non-empty|non-whitespace|at least one message|must not be empty|cannot be empty
     (?:is|are|was) empty
     \broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user
-    (?:first|last) message|(?:is|was) null|same role|must be from
+    (?:first|last) message|(?:is|was) null|same role|must be from|turns? in a row|come first
     does(?: not|n't) support (?:\w+ ){0,3}(?:tool|function|system|assistant|stream|param|role)
-    pattern|text is not set|must (?:contain|include|not)
+    pattern|text is not set|param\w* (?:incorrect|invalid|wrong|error)|must (?:contain|include|not)
     must be (?:an? |of |in |within |between |one |set|greater|at least|valid|string|object|positive|non)
     expected .{0,30}(?:string|object|array|list|got|but)|extra inputs|extra_forbidden|field required
     input should be

@@ -26,7 +26,7 @@ from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
-from channels.slack.people import People
+from channels.slack.people import People, administers
 from channels.slack.press import Presses
 from channels.slack.reply import ReplyTiming, SlackReply
 from channels.slack.settings import SlackSettings
@@ -149,14 +149,8 @@ class SlackChannel:
         return True
 
     async def is_admin(self, to: Address, person: str) -> bool:
-        """Whether the person is an admin or owner of the workspace."""
-        try:
-            answer = await self._api.read("users.info", {"user": person})
-        except FAILURES as error:
-            log.warning("whether %s is an admin is not known: %s", person, code_of(error))
-            return False
-        user = answer.get("user", {})
-        return bool(user.get("is_admin") or user.get("is_owner"))
+        """Whether the person is an admin or owner of the workspace, asked anew each time."""
+        return await administers(self._api, to.account, person)
 
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False
@@ -167,7 +161,7 @@ class SlackChannel:
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""
-        return await files.fetch(self._api, attachment)
+        return await files.fetch(self._api, attachment, self._replying.repeats_s)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from channels.base import Attachment
-from channels.media import MAX_TEXT_BYTES, kind_of
+from channels.media import kind_of
 
 MAX_IMAGE_BYTES: Final = 10_000_000
 
@@ -14,7 +14,8 @@ _SPOKEN = "slack_audio"  # the subtype of a clip that was recorded in Slack
 
 
 def files_of(files: Iterable[Mapping[str, Any]]) -> tuple[tuple[Attachment, ...], str | None]:
-    """The images and small text documents, and the kind of the first file that is neither."""
+    """The images and text documents, and the kind of the first file that is neither. One that is
+    too large is among them: fetching it tells by how much."""
     attachments: list[Attachment] = []
     unreadable: str | None = None
     for file in files:
@@ -34,9 +35,7 @@ def _readable(file: Mapping[str, Any]) -> Attachment | None:
     name = str(file.get("name") or file.get("id") or "file")
     claimed = str(file.get("mimetype") or "application/octet-stream").lower()
     kind = kind_of(name, claimed)
-    if kind is None or size > (MAX_IMAGE_BYTES if kind == "image" else MAX_TEXT_BYTES):
-        return None
-    return Attachment(kind, url, name, claimed, size)
+    return None if kind is None else Attachment(kind, url, name, claimed, size)
 
 
 def _kind(file: Mapping[str, Any]) -> str:

@@ -71,6 +71,28 @@ class People:
             self._entries.popitem(last=False)
 
 
+async def administers(api: SlackApi, team: str, person: str) -> bool:
+    """Whether the person is an admin or owner of the workspace `team`; False for those of other
+    workspaces, whose channels may be shared, and when Slack does not say. Never raises."""
+    try:
+        answer = await api.read("users.info", {"user": person})
+    except FAILURES as error:
+        log.warning("whether %s is an admin is not known: %s", person, code_of(error))
+        return False
+    match answer.get("user"):
+        case {"is_admin": True} | {"is_owner": True}:
+            return _belongs_to(answer["user"], team)
+        case _:
+            return False
+
+
+def _belongs_to(user: dict[str, Any], team: str) -> bool:
+    """In an enterprise a person may be in several workspaces, and `team_id` names one."""
+    grid: dict[str, Any] = user.get("enterprise_user") or {}
+    teams: list[str] = grid.get("teams") or []
+    return bool(user.get("team_id") == team or team in teams)
+
+
 def _person(user: dict[str, Any]) -> Person:
     profile: dict[str, Any] = user.get("profile") or {}
     name = profile.get("display_name") or user.get("real_name") or user["name"]

@@ -15,6 +15,7 @@ from telegramify_markdown.entity import MessageEntity
 
 from channels.chunking import Part, Span, units
 from channels.telegram.escape import literal
+from channels.text import is_visible, spelled_out, whole
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +41,18 @@ def render(markdown: str) -> Part:
     """The text as Telegram shows it, and its spans, valid by Telegram's rules. Never raises.
 
     No visible character is lost; links that Telegram would refuse are written out. What renders to
-    nothing (a link without a text) is shown as it was written. Only blank Markdown gives a blank
-    text.
+    nothing (a link without a text) is shown as it was written, and what nobody would see is spelled
+    out. Only white space alone gives a blank text.
     """
     source = _clean(markdown)
+    if not is_visible(source):
+        return Part(spelled_out(whole(markdown)))
     try:
         text, entities = convert(literal(source), latex_escape=False, config=_config())
     except Exception as error:  # noqa: BLE001 - whatever a parser does, the answer goes out
         log.warning("Markdown of %d characters is sent as it is: %s", len(source), type(error))
         return Part(source.rstrip())
-    if not text.strip():
+    if not is_visible(text):
         return Part(source.rstrip())
     part = _write_out_links(text, entities)
     text = part.text.rstrip()
@@ -59,10 +62,7 @@ def render(markdown: str) -> Part:
 def _clean(markdown: str) -> str:
     """Line ends as `\\n`, no other control characters than tabs, pairs of surrogates joined, lone
     ones replaced."""
-    text = markdown.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL)
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole(markdown.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL))
 
 
 def _write_out_links(text: str, entities: Iterable[MessageEntity]) -> Part:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import unicodedata
 from contextlib import suppress
 from functools import partial
 
@@ -21,6 +20,7 @@ from channels.telegram.deliver import Delivery
 from channels.telegram.keyboard import keyboard_of, stop_keyboard
 from channels.telegram.limiter import Dropped
 from channels.telegram.render import render
+from channels.text import is_visible
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class TelegramReply:
         await self._stop_showing()
         keyboard = keyboard_of(reply.buttons)
         rendered = render(reply.markdown)
-        parts = [part for part in split(rendered.text, rendered.spans) if _is_visible(part.text)]
+        parts = [part for part in split(rendered.text, rendered.spans) if is_visible(part.text)]
         items: list[Part | OutboundDocument] = [*parts, *reply.documents]
         deliver = partial(
             self._deliver, last=len(items) - 1, keyboard=keyboard, silent=reply.silent
@@ -209,11 +209,8 @@ class TelegramReply:
 
 
 def _first_part(text: str) -> Part:
+    if not is_visible(text):
+        return _NOTHING_YET
     rendered = render(text)
-    parts = split(rendered.text, rendered.spans)
-    return parts[0] if parts and _is_visible(parts[0].text) else _NOTHING_YET
-
-
-def _is_visible(text: str) -> bool:
-    """Telegram refuses a text of nothing but white space and invisible format characters."""
-    return any(not sign.isspace() and unicodedata.category(sign) != "Cf" for sign in text)
+    first = split(rendered.text, rendered.spans)[0]
+    return first if is_visible(first.text) else _NOTHING_YET

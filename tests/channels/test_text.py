@@ -1,14 +1,15 @@
-"""Halves of characters: what a platform sends can be stored."""
+"""What a platform sends can be stored, and what nobody would see is known as such."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.chunking import units
-from channels.text import whole, whole_strings
+from channels.text import is_visible, spelled_out, whole, whole_strings
 
 texts = st.text(st.characters(categories=("L", "P", "Cs", "So")))
 json_values = st.recursive(
@@ -44,3 +45,23 @@ def test_every_string_in_a_value_is_made_whole(value: object) -> None:
 @given(st.recursive(st.text() | st.floats(allow_nan=False), st.lists, max_leaves=20))
 def test_a_value_without_halves_stays_as_it_is(value: object) -> None:
     assert whole_strings(value) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n\t", "\u200b", "\u2063\u200d", "\ufeff", "\u3164", "\u2800", "\xad", "\x00", "\ufe0f"],
+)
+def test_what_nobody_sees_is_not_visible(text: str) -> None:
+    assert not is_visible(text)
+    assert is_visible(f"{text}.")
+
+
+@pytest.mark.parametrize("text", ["a", "。", "👩\u200d👧", "\u0301", "\ufffd", "\ue000"])
+def test_everything_else_is_visible(text: str) -> None:
+    assert is_visible(text)
+
+
+@given(st.text())
+def test_a_text_spelled_out_is_visible_unless_it_is_white_space(text: str) -> None:
+    assert is_visible(spelled_out(text)) == bool(text.strip())
+    assert len(spelled_out(text)) < 200

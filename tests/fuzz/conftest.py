@@ -1,4 +1,4 @@
-"""How many conversations: a few of each kind in `make test`, 10,000 of each in `make fuzz`."""
+"""How many conversations: 40 in `make test`, 10,000 in `make fuzz`."""
 
 from __future__ import annotations
 

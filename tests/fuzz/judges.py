@@ -101,11 +101,11 @@ def judges() -> list[Judge]:
     return [
         _anthropic("anthropic"),
         _anthropic("without-tools", ModelTraits(images=False, tools=False)),
-        _chat("openai", openai_rules.Rules(), none),
         _chat("deepseek", openai_rules.deepseek(), required, BLIND),
         _chat("mistral", openai_rules.mistral(), mistral),
         _chat("old", openai_rules.only_max_tokens(), old, ModelTraits(True, False, False)),
-        _chat("alternating", openai_rules.alternating(), none),
+        # OpenAI's rules, and those of servers that want user and assistant in turn.
+        _chat("openai", openai_rules.alternating(), none),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import SecretStr
 
@@ -13,7 +13,7 @@ from agent.errors import RefusalKind
 from agent.provider import Provider
 from agent.providers import build_provider
 from agent.settings import ProviderSettings
-from tests.fuzz.operations import Step, Turn
+from tests.fuzz.operations import HINTED, Step, Turn
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.llm import (
     Answerer,
@@ -43,6 +43,14 @@ OVERFLOW = {
     "openai": "This model's maximum context length is 128000 tokens. However, your messages "
     "resulted in 130412 tokens. Please reduce the length of the messages.",
 }
+FAILURES = {
+    RefusalKind.TRANSIENT: (503, "overloaded"),
+    RefusalKind.RATE_LIMIT: (429, "slow down"),
+    RefusalKind.AUTH: (401, "invalid x-api-key"),
+    RefusalKind.FORMAT: (400, "messages: text content blocks must be non-empty"),
+    RefusalKind.MEDIA: (400, "Could not process image"),
+    RefusalKind.OUTPUT_CAP: (400, "max_tokens: 100 > 50, which is the maximum allowed number"),
+}
 
 
 @dataclass
@@ -61,19 +69,24 @@ class Endpoint:
         """The steps of a turn, then "done"."""
         steps = iter(turn.steps)
 
-        def answer(_: LlmRequest) -> Script:
+        def answer(request: LlmRequest) -> Script:
             step = next(steps, Step("done"))
-            if step.failure is RefusalKind.OVERFLOW:
-                code = None if self.kind == "anthropic" else "context_length_exceeded"
-                return self._refusal(Refused(OVERFLOW[self.kind], code=code))
+            if HINTED in (request.last_user_text or ""):
+                step = replace(step, thinks="no")
             if step.failure is not None:
-                return self._refusal(Refused("no", status=401, type="authentication_error"))
+                return self._refusal(step.failure)
             return Reply(*self._parts(step))
 
         return answer
 
-    def _refusal(self, refused: Refused) -> HttpReply:
-        return HttpReply(refused.status, self.server.error_body(refused))
+    def _refusal(self, kind: RefusalKind) -> HttpReply:
+        status, words = FAILURES.get(kind, (400, "no"))
+        words = OVERFLOW[self.kind] if kind is RefusalKind.OVERFLOW else words
+        error = self.server.error_type(status)
+        code = "context_length_exceeded" if kind is RefusalKind.OVERFLOW else None
+        return HttpReply(
+            status, self.server.error_body(Refused(words, status=status, type=error, code=code))
+        )
 
     def _parts(self, step: Step) -> list[Part]:
         parts: list[Part] = []

@@ -88,6 +88,7 @@ class User:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_owner: bool = False
+    is_admin: bool = False
     deleted: bool = False
     team_id: str = ""
     bot_id: str | None = None
@@ -121,7 +122,7 @@ class User:
                 "display_name_normalized": self.name,
                 "team": self.team_id,
             },
-            "is_admin": self.is_owner,
+            "is_admin": self.is_admin or self.is_owner,
             "is_owner": self.is_owner,
             "is_primary_owner": False,
             "is_restricted": self.is_restricted,

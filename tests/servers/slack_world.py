@@ -119,6 +119,7 @@ class World:
         is_restricted: bool = False,
         is_ultra_restricted: bool = False,
         is_owner: bool = False,
+        is_admin: bool = False,
         team_id: str | None = None,
     ) -> User:
         """A new member, or another app's bot; a foreign `team_id` makes it a guest via Connect."""
@@ -131,6 +132,7 @@ class World:
             is_restricted,
             is_ultra_restricted,
             is_owner=is_owner,
+            is_admin=is_admin,
             team_id=team_id or self.team_id,
             bot_id=self.ids.next("B") if is_bot else None,
         )

@@ -69,6 +69,16 @@ _LOW_SURROGATE = (b"\xdc", b"\xdd", b"\xde", b"\xdf")
 # TDLib replaces control characters by spaces and drops carriage returns.
 _CONTROL = {code: " " for code in range(32) if code not in (10, 13)} | {13: None}
 _BLANK = " \n\t\u200b\u2028\u2029\u00a0"
+# A text of these alone is empty to TDLib; others that nobody sees (U+2063) are sent.
+_EMPTY = "".join(
+    chr(code)
+    for first, last in (
+        *((0x20, 0x20), (0x0A, 0x0A), (0xA0, 0xA0), (0x1680, 0x1680), (0x180E, 0x180E)),
+        *((0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x205F), (0x2800, 0x2800)),
+        *((0x3000, 0x3000), (0xFEFF, 0xFEFF), (0xFFFC, 0xFFFC), (0xE0000, 0xE007F)),
+    )
+    for code in range(first, last + 1)
+)
 
 
 class TextRefused(Exception):
@@ -154,7 +164,7 @@ def checked(
         _check_bounds(text, entities)
         _check_nesting(entities)
     text, kept = _trimmed(text, entities)
-    if not text and empty is not None:
+    if not text.strip(_EMPTY) and empty is not None:
         raise TextRefused(empty)
     if units(text) > limit:
         raise TextRefused(too_long)

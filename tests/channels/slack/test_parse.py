@@ -186,8 +186,6 @@ def test_files_are_told_apart(world: SlackServer) -> None:
         ({"mimetype": "audio/webm", "subtype": "slack_audio"}, "voice"),
         ({"mimetype": "application/pdf"}, "document"),
         ({"mimetype": "image/heic"}, "document"),
-        ({"mimetype": "text/plain", "size": 1_000_001}, "document"),
-        ({"mimetype": "image/png", "size": 10_000_001}, "document"),
         ({"mimetype": "text/plain", "is_external": True}, "document"),
         ({"mimetype": "text/plain", "url_private": None}, "document"),
         ({"id": "F1", "mode": "tombstone", "url_private": None, "size": None}, "document"),
@@ -202,6 +200,16 @@ def test_a_file_that_cannot_be_read_is_named_by_its_kind(
     message = read(world, payload)
     assert message is not None
     assert (message.attachments, message.unreadable) == ((), kind)
+
+
+def test_a_file_that_is_too_large_is_no_unreadable_one(world: SlackServer) -> None:
+    payload = world.dm(world.user("Ana")).send("see", deliver=False).events[0].payload
+    file = {"url_private": "https://files.slack.com/x", "size": 10**9, "name": "x.txt"}
+    payload["event"]["files"] = [file]
+    message = read(world, payload)
+    assert message is not None
+    assert [one.size_bytes for one in message.attachments] == [10**9]
+    assert message.unreadable is None
 
 
 def test_a_forwarded_message_is_a_quote(world: SlackServer) -> None:

@@ -175,7 +175,7 @@ async def test_documents_come_after_the_text(
     assert server.files.get(sent.data["document"]["file_id"]).content == "# Ünïcode\n".encode()
 
 
-@pytest.mark.parametrize("blank", ["", "\n \t", "\u200b\n"])
+@pytest.mark.parametrize("blank", ["", "\n \t"])
 async def test_a_blank_answer_is_not_sent_and_its_preview_goes(
     channel: TelegramChannel, chat: Chat, blank: str
 ) -> None:
@@ -184,6 +184,18 @@ async def test_a_blank_answer_is_not_sent_and_its_preview_goes(
     await chat.wait_for_text("thinking")
     await reply.finish(OutboundReply(blank))
     assert chat.bot_messages == []
+
+
+@pytest.mark.parametrize("invisible", ["\u200b\n", "\u2063", "\ufeff", "\u2800", "\ufffc", "\x07"])
+async def test_an_answer_that_nobody_would_see_is_spelled_out(
+    channel: TelegramChannel, chat: Chat, invisible: str
+) -> None:
+    reply = open_reply(channel, chat)
+    reply.show(invisible)
+    preview = await chat.wait_for_button("Stop")
+    delivered = await reply.finish(OutboundReply(invisible))
+    assert (delivered.sent, delivered.of) == (1, 1)
+    assert preview.history == ["…", f"U+{ord(invisible[0]):04X}"]
 
 
 async def test_discard_removes_the_preview_and_shows_nothing_more(

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pyromark
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from telegramify_markdown.converter import STANDARD_OPTIONS
 
 from channels.chunking import Part, Span, split, units
 from channels.telegram.escape import literal
 from channels.telegram.render import render
+from channels.text import is_visible
 from tests.servers.telegram_text import checked
 
 MARKS = [
@@ -84,6 +85,7 @@ def clean(source: str) -> str:
 @example("|a|b|\n|-|-|\n|1|2|x|y|\n")
 @example("[a]: /b\n[a]: /c\n\n[a]")
 def test_everything_that_the_markdown_says_is_in_the_message(source: str) -> None:
+    assume(is_visible(clean(source)))
     said = "".join(contents(literal(clean(source)), STANDARD_OPTIONS))
     assert is_part_of(visible(said), visible(render(source).text))
 
@@ -103,9 +105,25 @@ def test_comparisons_prices_and_tags_keep_every_character(line: str) -> None:
     assert visible(render(f"x {line}").text) == visible(f"x {line}")
 
 
-@given(markdown)
-def test_only_blank_markdown_gives_a_blank_message(source: str) -> None:
-    assert bool(visible(clean(source))) == bool(visible(render(source).text))
+@given(markdown | st.text(st.sampled_from("\u200b\u2063\ufeff\u2800\x00\x07\x85 \n*_`[]()")))
+def test_only_white_space_gives_a_message_that_nobody_sees(source: str) -> None:
+    assert is_visible(render(source).text) == bool(source.strip())
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("\u200b", "U+200B"),
+        (" \u2063\n\u2063 ", "U+2063 U+2063"),
+        ("\x00", "U+0000"),
+        ("**\u200b**", "**\u200b**"),
+        ("[\u2063](/a)", "[\u2063](/a)"),
+        ("\ufe0f" * 21, "U+FE0F " * 20 + "…"),
+        ("\u200bseen", "\u200bseen"),
+    ],
+)
+def test_what_nobody_would_see_is_spelled_out(source: str, shown: str) -> None:
+    assert render(source).text == shown
 
 
 def test_quotes_may_hold_code_but_nothing_else_is_nested_against_the_rules() -> None:
