@@ -120,8 +120,7 @@ class Estimator:
         return round(tokens * self.ratio)
 
     def _text(self, text: str) -> float:
-        tokens: float = sum(map(mul, WEIGHTS[self.family], features(text)))
-        return max(0.0, tokens)
+        return max(0.0, sum(map(mul, WEIGHTS[self.family], features(text))))
 
     def _json(self, value: JsonObject) -> float:
         return self._text(json.dumps(value, ensure_ascii=False))
