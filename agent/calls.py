@@ -199,7 +199,7 @@ class ModelCalls:
         return first
 
     async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
-        reserved = self._output_tokens()
+        reserved = self.output_tokens
         target = target_tokens(
             refusal,
             estimated=self._estimate(),
@@ -211,7 +211,7 @@ class ModelCalls:
 
     async def _ask_for_less(self, refusal: Refusal) -> bool:
         """A smaller answer; where no useful one has room, less input."""
-        wanted = self._output_tokens()
+        wanted = self.output_tokens
         allowed = refusal.limit_tokens
         stated = allowed is not None and 0 < allowed < wanted
         less = allowed if stated and allowed is not None else wanted // 2
@@ -264,7 +264,7 @@ class ModelCalls:
             system=self._system,
             messages=self._working.request(advice),
             tools=self._offered(),
-            max_output_tokens=self._output_tokens(),
+            max_output_tokens=self.output_tokens,
             traits=model.traits,
             may_call=tools,
         )
@@ -290,7 +290,9 @@ class ModelCalls:
     def _offered(self) -> tuple[ToolSpec, ...]:
         return self._tools if self.model.traits.tools else ()
 
-    def _output_tokens(self) -> int:
+    @property
+    def output_tokens(self) -> int:
+        """Tokens that an answer may have."""
         most = self.model.max_output_tokens
         return most if self._most_output is None else min(most, self._most_output)
 

@@ -8,6 +8,7 @@ provider's own rules are its renderer's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 from agent.legality import is_legal, is_said, violations
 from agent.messages import (
@@ -182,9 +183,11 @@ def _joined(blocks: Sequence[Block], more: Sequence[Block]) -> Sequence[Block]:
     """Both, in one list that grows."""
     if not more:
         return blocks
-    joined = blocks if isinstance(blocks, list) else list(blocks)
-    joined += more
-    return joined
+    if isinstance(blocks, list):
+        grown = cast("list[Block]", blocks)
+        grown += more
+        return grown
+    return [*blocks, *more]
 
 
 def _is_silent(message: Message) -> bool:

@@ -206,17 +206,24 @@ class AgentRun:
         await self._append(answer)
 
     async def _finish_resumed(self) -> None:
-        """Calls of an earlier process without results: outcome unknown, none runs again."""
+        """Calls of an earlier process count on; those without results are of unknown outcome, and
+        none runs again."""
         own = self.last_run_new_messages
+        results = {result.tool_use_id: result for m in own for result in m.tool_results}
+        for call in (call for message in own for call in message.tool_uses):
+            known = results.get(call.id)
+            if self._breaker.judge(call) is None:
+                self._breaker.note(call, failed=known is None or known.is_error)
         if own and own[-1].tool_uses:
-            results = tuple(lost_result(call.id) for call in own[-1].tool_uses)
-            await self._append(Message("user", results))
+            lost = tuple(lost_result(call.id) for call in own[-1].tool_uses)
+            await self._append(Message("user", lost))
 
     async def _take_step(self, completed: Completed) -> None:
         if not completed.message.tool_uses:
             await self._append(await self._answer(completed))
             return
-        truncated = completed.stop_reason in ("length", "window")
+        most = self._calls.output_tokens
+        truncated = tool_args.cut_off(completed, self._task.toolbox, most)
         if truncated:
             self._breaker.cut_off(completed.message.tool_uses)
         message, checked = self._checked(completed.message, truncated=truncated)
@@ -267,7 +274,7 @@ class AgentRun:
         if refusal is None:
             self._judged_ids.add(made.id)
             return verdict
-        return tool_args.CheckedCall(verdict.call, verdict.problem or refusal)
+        return tool_args.CheckedCall(verdict.call, refusal)
 
     def _tool_started(self, call: ToolUseBlock) -> None:
         self._started[call.id] = call

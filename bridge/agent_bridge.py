@@ -29,14 +29,17 @@ from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
 from bridge.turn import TurnServices
 from bridge.turns import RETRY, Turns
 from channels.base import Channel, InboundMessage
+from channels.errors import NotStored
 from memory.clock import stamp
 from memory.conversations import SessionPlace
+from memory.errors import StoreError
 from memory.inbox import Entry, Kind
 
 log = logging.getLogger(__name__)
 
 # A stop has acted already; when the store takes longer than this to keep it, it is answered first.
 STORE_WAIT_S = 0.8
+NOTICES_GRACE_S = 3.0  # for commands and notices under way when the process is stopping
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,14 @@ class AgentBridge:
     # Messages in ----------------------------------------------------------------------------------
 
     async def receive(self, message: InboundMessage) -> None:
-        """Take a message in; returns once it is stored. Raises `StoreError` when it cannot be: the
+        """Take a message in; returns once it is stored. Raises `NotStored` when it cannot be: the
         channel then does not acknowledge it, and it comes again."""
+        try:
+            await self._take_in(message)
+        except StoreError as error:
+            raise NotStored(str(error)) from error
+
+    async def _take_in(self, message: InboundMessage) -> None:
         place = self._place(message)
         if not message.addressed and not self._concerns_us(message, place):
             return
@@ -130,10 +139,14 @@ class AgentBridge:
             self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:
-        """Start nothing more; running answers get `patience_s` seconds, then they are interrupted
-        and taken up at the next start."""
+        """Start nothing more; running answers and commands get `patience_s` seconds, then they are
+        interrupted and taken up at the next start."""
         self._outages.close()
         await self._lanes.close(patience_s)
+        if self._beside:
+            await asyncio.wait(self._beside, timeout=min(patience_s, NOTICES_GRACE_S))
+        for task in self._beside:
+            task.cancel()
 
     async def idle(self) -> None:
         """Return when no lane has work and every command is carried out."""

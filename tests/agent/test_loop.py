@@ -50,7 +50,7 @@ async def test_only_tools_that_say_so_run_side_by_side() -> None:
     [
         (ToolUseBlock("a", "unknown", {}), "no tool named"),
         (ToolUseBlock("a", "echo", {}), "'say' is a required property"),
-        (ToolUseBlock("a", "echo", {}, raw='{"say": "x'), "not valid JSON"),
+        (ToolUseBlock("a", "echo", {}, raw='{"say" "x"}'), "not valid JSON"),
         (ToolUseBlock("a", "echo", {}, raw="[1]"), "must be a JSON object"),
     ],
 )

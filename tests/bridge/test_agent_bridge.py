@@ -15,7 +15,7 @@ from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
 from channels.base import Attachment
-from channels.errors import ChannelUnavailable
+from channels.errors import ChannelUnavailable, NotStored
 from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
 
@@ -571,5 +571,5 @@ async def test_a_language_is_chosen_by_setting_then_by_person(tmp_path: Path) ->
 async def test_nothing_is_taken_in_when_it_cannot_be_stored(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await it.database.close()
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(NotStored):
             await it.send("hi")

@@ -1,0 +1,202 @@
+"""What the model sees of a conversation: loaded from the newest boundary, legal after a crash,
+compacted with a summary, and changed by commands that delete nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.errors import RefusalKind
+from agent.history import repair, violations
+from agent.messages import Message, ToolUseBlock, assistant_text, user_text
+from agent.testing import calls, refusal
+from bridge.compaction import Compaction
+from bridge.loading import INTERRUPTED_MARK, load
+from memory.conversations import Boundary, Context, StoredMessage
+from tests.bridge.bed import Bed, bed
+
+
+def stored(run: str, *messages: Message, first: int = 1) -> list[StoredMessage]:
+    return [
+        StoredMessage(first + index, run, index, message, "2026-11-30T10:00:00")
+        for index, message in enumerate(messages)
+    ]
+
+
+def test_a_run_whose_end_was_lost_gets_one_in_memory() -> None:
+    call = Message("assistant", (ToolUseBlock("a", "pay", {}),))
+    rows = [*stored("r1", user_text("pay"), call), *stored("r2", user_text("and?"), first=5)]
+    loaded = load(Context(tuple(rows), None), "r2")
+    messages = loaded.working.messages()
+    assert violations(messages) == []
+    assert messages[2].tool_results[0].is_error
+    assert messages[3] == assistant_text(INTERRUPTED_MARK)
+    assert loaded.starts == (1, 5)
+
+
+def test_what_was_stored_of_the_run_itself_is_resumed_not_history() -> None:
+    rows = stored("r1", user_text("q"), assistant_text("half"))
+    loaded = load(Context(tuple(rows), None), "r1")
+    assert loaded.working.turns == ((user_text("q"),),)
+    assert loaded.resumed == (assistant_text("half"),)
+
+
+def test_turns_before_the_brief_mark_are_question_and_answer() -> None:
+    first = stored("r1", user_text("q1"), calls(("a", "t", {})), assistant_text("x"), first=1)
+    second = stored("r2", user_text("q2"), assistant_text("y"), first=10)
+    boundary = Boundary("trim", 1, brief_id=10, note="[Earlier conversation] n")
+    loaded = load(Context((*first, *second), boundary), None)
+    assert [len(turn) for turn in loaded.working.turns] == [2, 2]
+    assert loaded.working.brief == 1
+    assert loaded.working.messages()[0].text.startswith("[Earlier conversation] n")
+    assert violations(repair(loaded.working.messages())) == []
+
+
+async def talk(it: Bed, count: int) -> None:
+    for i in range(count):
+        await it.ask(f"q{i}")
+
+
+async def test_what_leaves_is_summarised_once_for_the_day_file_and_the_context(
+    tmp_path: Path,
+) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, "They spoke of tides.", "last"], max_turns=4) as it:
+        await talk(it, 4)
+        assert await it.ask("and now?") == "last"
+        summary, question = it.provider.requests[-2:]
+        assert "minutes" in summary.system
+        assert "a0 a0" in summary.messages[0].text
+        assert question.messages[0].text.startswith("[Earlier conversation] They spoke of tides.")
+        rows = await it.database.read("SELECT purpose FROM usage WHERE purpose = 'summary'")
+        assert len(rows) == 1
+        assert await it.ask("again") == "done"
+        assert it.said()[0][1].startswith("[Earlier conversation] They spoke of tides.")
+    (day,) = (tmp_path / "memory").glob("*/*.md")
+    assert day.read_text().count("They spoke of tides.") == 1
+
+
+def held(it: Bed) -> Message:
+    it.provider.stall = asyncio.Event()
+    return assistant_text("too late")
+
+
+def released(it: Bed) -> Message:
+    it.provider.stall = None
+    return assistant_text("last")
+
+
+@pytest.mark.parametrize("kind", ["refused", "longer", "empty", "slow"])
+async def test_a_digest_stands_in_for_a_summary_that_fails(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summaries = {
+        "refused": refusal(RefusalKind.AUTH),
+        "longer": "word " * 5_000,
+        "empty": "",
+        "slow": "too late",
+    }
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, summaries[kind], "last"], max_turns=4) as it:
+        await talk(it, 4)
+        if kind == "slow":
+            defaults = {"focus": "", "wait_s": 0.05}
+            monkeypatch.setattr(Compaction.__init__, "__kwdefaults__", defaults)
+            it.provider.steps[:] = [lambda _: held(it), lambda _: released(it)]
+        assert await it.ask("and now?") == "last"
+        first = it.said()[0][1]
+        assert first.startswith("[Earlier conversation] Older messages were left out here.")
+        assert "user: q0" in first
+    (day,) = (tmp_path / "memory").glob("*/*.md")
+    assert "**user**: q0" in day.read_text()
+
+
+async def test_an_emergency_writes_a_transcript_that_the_model_can_read(tmp_path: Path) -> None:
+    overflow = refusal(RefusalKind.OVERFLOW)
+    many = [calls((f"c{i}", "read_transcript", {"offset": i % 3})) for i in range(4)]
+    ladder = [overflow, "a summary", overflow]
+    async with bed(tmp_path, ["first " * 900, *many[:3], *ladder, many[3], "ok"]) as it:
+        await it.ask("remember the tides")
+        assert await it.ask("go on") == "ok"
+        last = it.provider.requests[-1].messages
+        assert last[0].text.startswith("[COMPACT_BOUNDARY]")
+        assert "remember the tides" in str(last[-1].tool_results)
+        kinds = await it.database.read("SELECT kind FROM boundaries ORDER BY id")
+        assert [row[0] for row in kinds][-1] == "emergency"
+        assert await it.ask("and now?") == "done"
+        assert it.said()[0][1].startswith("[COMPACT_BOUNDARY]")
+    (snapshot,) = (tmp_path / "transcripts").glob("*/2*.jsonl")
+    assert (snapshot.parent / "latest").resolve() == snapshot.resolve()
+
+
+async def test_emergencies_are_rare(tmp_path: Path) -> None:
+    overflow = refusal(RefusalKind.OVERFLOW)
+    many = [calls((f"c{i}", "read_transcript", {"offset": i})) for i in range(3)]
+    run = [*many, overflow, "a summary", overflow]
+    async with bed(tmp_path, ["first " * 900, *run, "one", *run, "two"]) as it:
+        await it.ask("remember the tides")
+        assert await it.ask("a") == "one"
+        assert "I went on with your newest message only" in await it.ask("b"), "60 s between them"
+        kinds = await it.database.read("SELECT kind FROM boundaries ORDER BY id")
+        assert [row[0] for row in kinds] == ["compact", "emergency", "compact", "reset"]
+
+
+async def test_compact_makes_older_turns_a_summary_with_what_to_keep(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, "The boat is blue.", "last"]) as it:
+        assert "short enough" in await it.ask("/compact")
+        await talk(it, 4)
+        said = await it.ask("/compact the boat")
+        assert said.startswith("2 older questions with their answers are now a summary")
+        assert "Above all keep: the boat" in it.provider.requests[-1].messages[0].text
+        assert await it.ask("and?") == "last"
+        assert it.said()[0][1].startswith("[Earlier conversation] The boat is blue.\n\nq2")
+        assert (await it.database.read("SELECT COUNT(*) FROM messages"))[0][0] == 10
+
+
+async def test_context_shows_what_the_model_sees(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["a"]) as it:
+        await talk(it, 1)
+        said = await it.ask("/context")
+        assert "Questions in view: 1 (at most 20)" in said
+        assert "no longer in view: 0" in said
+
+
+async def test_undo_takes_the_last_exchange_out_and_keeps_it_stored(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["a0", "a1", "a2"]) as it:
+        assert "nothing here to undo" in await it.ask("/undo")
+        await talk(it, 2)
+        assert "It was: q1" in await it.ask("/undo")
+        await it.ask("q2")
+        assert it.said() == [("user", "q0"), ("assistant", "a0"), ("user", "q2")]
+        assert "It was: q2" in await it.ask("/undo")
+        assert "It was: q0" in await it.ask("/undo")
+        assert (await it.database.read("SELECT COUNT(*) FROM messages"))[0][0] == 6
+
+
+async def test_retry_answers_the_last_question_again(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["bad", "better", "best"]) as it:
+        assert "no question here" in await it.ask("/retry")
+        await it.ask("q0")
+        assert await it.ask("/retry") == "better"
+        assert it.said() == [("user", "q0")]
+        assert await it.ask("/retry") == "best"
+        await it.ask("q1")
+        assert it.said() == [("user", "q0"), ("assistant", "best"), ("user", "q1")]
+        rows = await it.database.read("SELECT COUNT(*) FROM messages WHERE role = 'user'")
+        assert rows[0][0] == 4, "every attempt stays stored"
+
+
+async def test_nothing_of_the_context_changes_while_a_run_is_under_way(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["An answer."], stall=stall) as it:
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        for command in ("/undo", "/compact"):
+            await it.send(command)
+        await it.until(lambda: len(it.channel.finals) == 2)
+        assert set(it.channel.finals) == {"Stop the running answer first (/cancel)."}
+        stall.set()
+        await it.bridge.idle()

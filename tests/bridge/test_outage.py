@@ -1,0 +1,144 @@
+"""A provider that fails for everybody: nobody hammers it, each chat is told once, and every waiting
+question is answered once when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
+from agent.testing import refusal
+from bridge.outage import FAILURES, PAUSES_S, Outages
+from tests.bridge.bed import bed
+
+UNAUTHORISED = Refusal(RefusalKind.AUTH, 401)
+SILENT = Refusal(RefusalKind.TRANSIENT)
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.outage.PAUSES_S", (0.05,))
+
+
+def refused(outages: Outages, session: str) -> bool:
+    try:
+        outages.admit("p", session)
+    except ProviderDown:
+        return True
+    return False
+
+
+async def test_a_refused_key_stops_every_session_at_once() -> None:
+    outages = Outages(lambda _: None)
+    outages.note("p", "a", UNAUTHORISED)
+    assert refused(outages, "a")
+    assert refused(outages, "b")
+    outages.close()
+
+
+async def test_a_refusal_of_one_model_is_no_outage() -> None:
+    outages = Outages(lambda _: None)
+    outages.note("p", "a", Refusal(RefusalKind.AUTH, 404))
+    assert not refused(outages, "a")
+
+
+async def test_calls_without_an_answer_open_it_after_four_in_a_row() -> None:
+    outages = Outages(lambda _: None)
+    for _ in range(FAILURES - 1):
+        outages.note("p", "a", SILENT)
+    assert not refused(outages, "a")
+    outages.note("p", "a", SILENT)
+    assert refused(outages, "a")
+    outages.close()
+
+
+async def test_one_conversation_that_always_fails_does_not_stop_the_others() -> None:
+    outages = Outages(lambda _: None)
+    for _ in range(FAILURES):
+        outages.note("p", "a", SILENT)
+    assert refused(outages, "a")
+    assert not refused(outages, "b")
+    outages.note("p", "b", SILENT)
+    assert refused(outages, "b"), "a second one fails as well"
+    assert refused(outages, "c")
+    outages.close()
+
+
+async def test_at_the_time_of_the_next_try_one_call_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bridge.outage.PAUSES_S", (0,))
+    outages = Outages(lambda _: None)
+    outages.note("p", "a", UNAUTHORISED)
+    assert not refused(outages, "a")
+    assert refused(outages, "b"), "the others wait for it"
+    outages.note("p", "a", UNAUTHORISED)
+    assert not refused(outages, "b"), "the next one tries"
+    outages.close()
+
+
+async def test_pauses_become_longer() -> None:
+    assert tuple(sorted(PAUSES_S)) == PAUSES_S
+    assert timedelta(seconds=PAUSES_S[-1]) <= timedelta(hours=1)
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_waiting_questions_are_answered_once_when_the_provider_is_back(
+    tmp_path: Path,
+) -> None:
+    down = ProviderError("scripted", UNAUTHORISED)
+    async with bed(tmp_path, [down, down, "one", "two"]) as it:
+        await it.send("hi")
+        await it.until(lambda: it.channel.finals)
+        assert it.channel.finals[0].startswith("The model cannot be reached right now.")
+        await it.send("hi", person="bo", chat="2")
+        await it.until(lambda: "two" in it.channel.finals)
+        await it.bridge.idle()
+        told = [text for text in it.channel.finals if text.startswith("The model cannot")]
+        assert len(told) <= 2, "each chat is told once"
+        assert sorted(set(it.channel.finals) - set(told)) == ["one", "two"]
+        assert await it.services.inbox.open_sessions(("fake",)) == []
+        rows = await it.database.read("SELECT COUNT(*) FROM messages WHERE role = 'user'")
+        assert rows[0][0] == 2, "each question is stored once"
+
+
+async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Path) -> None:
+    async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED), "fine"]) as it:
+        await it.ask("hi")
+        assert await it.ask("/cancel") == "Waiting messages that I dropped: 1."
+        assert await it.services.inbox.open_sessions(("fake",)) == []
+
+
+async def test_a_message_that_comes_during_an_outage_is_acknowledged(tmp_path: Path) -> None:
+    async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED)]) as it:
+        await it.ask("hi")
+        message = await it.send("and this?")
+        await it.until(lambda: (message.message_id, True) in it.channel.marks)
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_question_that_a_provider_never_answers_is_told_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.outage.MOST_POSTPONED", 2)
+    async with bed(tmp_path, [refusal(RefusalKind.TRANSIENT)] * 40) as it:
+        await it.send("hi")
+        await it.until(lambda: any("try again." in text for text in it.channel.finals))
+        await it.bridge.idle()
+        assert await it.services.inbox.open_sessions(("fake",)) == []
+        assert len(it.channel.finals) == 2
+
+
+async def test_an_outage_in_the_middle_of_a_stop_is_a_stop(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["text"], stall=stall) as it:
+        it.provider.break_after_text = ProviderError("scripted", UNAUTHORISED)
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        await it.send("/cancel")
+        stall.set()
+        await it.bridge.idle()
+        assert it.channel.finals == ["te\n\nStopped."]
