@@ -56,6 +56,7 @@ class Intake:
         self._twins = Twins()
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._faults: OrderedDict[str, int] = OrderedDict()  # by the id that stays
+        self._newest = datetime.min.replace(tzinfo=UTC)
         self._closed = False
 
     def close(self) -> None:
@@ -100,8 +101,10 @@ class Intake:
         return _LOST if lost else _NOT_STORED
 
     def _read(self, body: Mapping[str, Any]) -> InboundMessage | None:
+        """Slack tells no time of commands and presses: it is ours, but never before that of a
+        message which has come already, lest a cancel should seem older than what it is to stop."""
         try:
-            return parse(body, self._bot, {}, now=datetime.now(UTC))
+            message = parse(body, self._bot, {}, now=max(datetime.now(UTC), self._newest))
         except (
             KeyError,
             IndexError,
@@ -112,6 +115,9 @@ class Intake:
         ) as error:
             log.warning("event %s cannot be read: %s", _id_of(body), type(error).__name__)
             return None
+        if message is not None:
+            self._newest = max(self._newest, message.sent_at)
+        return message
 
     async def _told_better(self, body: Mapping[str, Any], message: InboundMessage) -> bool:
         """Whether another event tells the same and may tell more."""

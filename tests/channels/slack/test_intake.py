@@ -21,6 +21,7 @@ from channels.slack.parse import Bot
 from channels.slack.people import People
 from channels.slack.settings import SlackSettings
 from channels.slack.threads import Threads
+from memory.clock import stamp
 from tests.channels.slack.conftest import Inbox
 from tests.servers.slack import Delivery, SlackServer
 
@@ -267,6 +268,35 @@ async def test_messages_of_a_conversation_are_stored_in_their_order(
     stall.release()
     messages = await inbox.wait_for(3)
     assert [m.text for m in messages] == ["hello", "first", "second"]
+
+
+async def test_what_comes_late_has_the_time_at_which_it_was_written(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    first = dm.send("first", deliver=False)
+    second = dm.send("second")
+    await inbox.wait_for(1)
+    server.deliver(first.events[0])
+    messages = await inbox.wait_for(2)
+    assert [m.text for m in messages] == ["second", "first"]
+    in_order = sorted(messages, key=lambda m: stamp(m.sent_at))
+    assert [m.text for m in in_order] == ["first", "second"]
+    assert [f"{m.sent_at.timestamp():.6f}" for m in in_order] == [first.ts, second.ts]
+
+
+async def test_a_command_is_never_older_than_what_came_before_it(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    """Slack's clock tells the time of messages, ours that of commands, and ours may be slow."""
+    dm = server.dm(server.user("Ana"))
+    ahead = dm.send("go", deliver=False)
+    ahead.events[0].event["ts"] = "4102444800.000001"
+    server.deliver(ahead.events[0])
+    await inbox.wait_for(1)
+    dm.slash("/galata", "cancel")
+    question, cancel = await inbox.wait_for(2)
+    assert cancel.sent_at >= question.sent_at
 
 
 async def test_a_conversation_does_not_wait_for_another(
