@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -307,8 +308,14 @@ class ModelCalls:
 
 
 def text_of(message: Message) -> str:
-    """What the message says in words, without surrounding space."""
-    return message.text.strip()
+    """What the message says in words, without surrounding space; empty when nobody could see any
+    of it (format characters alone)."""
+    text = message.text.strip()
+    return text if any(map(_can_be_seen, text)) else ""
+
+
+def _can_be_seen(sign: str) -> bool:
+    return not sign.isspace() and unicodedata.category(sign) not in ("Cc", "Cf")
 
 
 def _raise_if_silently_full(call: _Call, completed: Completed) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
-from bridge.commands import Commands, owner_code
+from bridge.commands import Commands, is_ours, owner_code
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
@@ -96,11 +96,17 @@ class AgentBridge:
 
     async def receive(self, message: InboundMessage) -> None:
         """Take a message in; returns once it is stored. Raises `NotStored` when it cannot be: the
-        channel then does not acknowledge it, and it comes again."""
+        channel then does not acknowledge it, and it comes again. A message that we fail on for
+        another reason is answered with an error id instead, and does not come again."""
         try:
             await self._take_in(message)
         except StoreError as error:
             raise NotStored(str(error)) from error
+        except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
+            error_id = await self._services.errors.report(error, f"message {message.event}")
+            self._start(
+                self._notices.answer(message, self._text(message, "error", id=error_id)), "error"
+            )
 
     async def _take_in(self, message: InboundMessage) -> None:
         place = self._place(message)
@@ -111,6 +117,8 @@ class AgentBridge:
         elif not self._access.may_talk(message.address, message.sender) or owner_code(message):
             await self._meet_stranger(message, place)  # a code must not become part of a history
         elif message.edited_command:
+            if not is_ours(message):
+                return
             await self._refuse(message, place, self._text(message, "edited_command"))
         elif self._stopping.is_stop(message, place):
             await self._take_stop(message, place)
@@ -271,7 +279,7 @@ class AgentBridge:
         """Messages that a stop had dropped are answered after all."""
         rows = await self._services.inbox.reopen(place.key, message.sender.id, stop_event)
         for row in rows:
-            self._turns.expect(load(row.body), place.key)
+            self._turns.expect_again(load(row.body), place.key)
         self._lanes.wake(place.key)
         return self._text(message, "asked_after_all" if rows else "nothing_to_ask", count=len(rows))
 
@@ -287,7 +295,7 @@ class AgentBridge:
             log.warning("a stop is answered before it could be stored")
             self._start(self._answer_stop(message, None, stopped), "stop")
         id_ = await storing
-        self._turns.forget(stopped.waiting)
+        self._turns.dropped(place.key, stopped.waiting)
         if done and id_ is not None:
             self._start(self._answer_stop(message, id_, stopped), "stop")
         elif id_ is not None:

@@ -11,6 +11,7 @@ from bridge.access import Access
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
+from bridge.stopping import STOP_COMMANDS
 from bridge.texts import Say
 from bridge.turn import TurnServices
 from channels.base import InboundMessage
@@ -173,6 +174,14 @@ def owner_code(message: InboundMessage) -> str | None:
     else:
         words = message.text.strip()
     return words if words.startswith(OWNER_PREFIX) else None
+
+
+def is_ours(message: InboundMessage) -> bool:
+    """Whether an edited text is a command of ours; in a group it may be another bot's."""
+    words = message.text.split()
+    name = words[0].lstrip("/").split("@")[0].lower() if words else ""
+    known = name in COMMANDS or name in STOP_COMMANDS
+    return known or message.address.private or not message.text.lstrip().startswith("/")
 
 
 def _plain(name: str) -> str:

@@ -58,6 +58,7 @@ class Turns:
         self._tokens = tokens
         self._beside = beside
         self._ended: list[tuple[tuple[int, ...], str]] = []  # turns whose rows are to be closed
+        self._dropped: dict[str, set[InboxKey]] = {}  # closed by a stop, their tokens still there
         self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
     def bind(self, lanes: Lanes, outages: Outages) -> None:
@@ -111,6 +112,21 @@ class Turns:
         self._tokens.register(key, session_key, message.sender.id, message.sent_at)
         return True
 
+    def expect_again(self, message: InboundMessage, session_key: str) -> None:
+        """A message that a stop had dropped waits after all."""
+        key = key_of(message)
+        self._dropped.get(session_key, set()).discard(key)
+        self._tokens.release(key)
+        self.expect(message, session_key)
+
+    def dropped(self, session_key: str, keys: Iterable[InboxKey]) -> None:
+        """A stop has closed the rows of these messages. Their tokens stay until the lane has read the
+        inbox anew: what it is reading now may still show them as open."""
+        found = set(keys)
+        if found:
+            self._dropped.setdefault(session_key, set()).update(found)
+            self._lanes.wake(session_key)
+
     def forget(self, keys: Iterable[InboxKey]) -> None:
         """These messages wait no more."""
         for key in keys:
@@ -139,7 +155,9 @@ class Turns:
     async def _open(self, session_key: str) -> list[_Waiting]:
         """The session's open messages, without those that were stopped: their rows are closed by
         the stop, or here when it could not store anything."""
+        closed_before = self._dropped.pop(session_key, set[InboxKey]())
         rows = await self._services.inbox.open_turns(session_key)
+        self.forget(closed_before)
         waiting = [_Waiting(row, load(row.body)) for row in rows]
         stopped = [waits for waits in waiting if self._is_stopped(waits)]
         if stopped:

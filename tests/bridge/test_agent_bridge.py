@@ -573,3 +573,22 @@ async def test_nothing_is_taken_in_when_it_cannot_be_stored(tmp_path: Path) -> N
         await it.database.close()
         with pytest.raises(NotStored):
             await it.send("hi")
+
+
+async def test_a_message_that_we_fail_on_is_answered_and_does_not_hold_up_the_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["fine"]) as it:
+        with monkeypatch.context() as patched:
+
+            def failing(*_: object) -> str:
+                raise ValueError("a fault of ours")
+
+            patched.setattr("bridge.agent_bridge.dump", failing)
+            assert "Error id" in await it.ask("hi")
+        assert await it.ask("again") == "fine"
+
+
+async def test_an_answer_that_nobody_could_see_counts_as_empty(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["\u200b", "Here."]) as it:
+        assert await it.ask("hi") == "\u200bHere."

@@ -79,12 +79,15 @@ async def _one(folder: Path, k: int, turns: int) -> bool:
         if stop.sent is not None:
             await stop.sent
             await it.bridge.idle()
+        was_sent = stop.sent is not None
+        stop.sent = stop.sent or asyncio.create_task(asyncio.sleep(0))  # none from now on
         finals = list(it.channel.finals)
         assert finals, "never silence"
         stopped = [text for text in finals if "Stopped." in text]
         assert len(stopped) <= 1
         if stopped:
-            assert "All paid.\n\nStopped." not in stopped[0], "a whole answer is not stopped"
+            last = stopped[0].rsplit("\n\n", 1)[-1]
+            assert last == "Stopped." or last.endswith("`pay`."), "nothing is sent after it"
         rows = await it.database.read("SELECT id FROM sessions")
         context = await it.services.conversations.context(int(rows[0][0]))
         messages = load(context, None).working.messages()
@@ -92,8 +95,6 @@ async def _one(folder: Path, k: int, turns: int) -> bool:
             assert violations([*messages, messages[0]]) == [], k
             assert violations(repair(messages)) == []
         assert await it.services.inbox.open_sessions(("fake",)) == []
-        before = stop.sent
-        stop.sent = stop.sent or asyncio.create_task(asyncio.sleep(0))  # no stop any more
         answer = await it.ask("and now?")
         assert answer in ("All paid.", "fine", "I pay now.\n\nAll paid."), (k, answer)
-        return before is not None
+        return was_sent

@@ -211,6 +211,8 @@ async def test_an_edit_into_a_command_is_not_carried_out_and_says_so(tmp_path: P
         await it.send("hi")
         await it.provider.streaming.wait()
         edit = replace(it.channel.message("/cancel"), command=None, edited_command=True)
+        theirs = it.channel.message("/ban eve", chat="team", private=False)
+        await it.bridge.receive(replace(theirs, command=None, edited_command=True))
         await it.bridge.receive(edit)
         await it.until(lambda: it.channel.finals)
         assert "edited into a command" in it.channel.finals[-1]
