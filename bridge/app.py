@@ -25,6 +25,7 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.config import Config
+from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.log import Redactor, setup
@@ -60,15 +61,22 @@ async def run_app(config: Config, *, data: Path, console: bool) -> int:
 
     Returns the exit code: 0, or 1 when nothing could be started or every channel gave up.
     """
+    try:
+        with held(data):
+            return await _run(config, data, console=console)
+    except FolderRefused as error:
+        print(error, file=sys.stderr)  # noqa: T201 - to whoever started it
+    except StoreError as error:
+        print(f"galata: {error}", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+async def _run(config: Config, data: Path, *, console: bool) -> int:
     redactor = Redactor(config.secrets())
     setup(config.log.level, as_json=config.log.json_lines, redactor=redactor)
     stopping = Stopping()
-    try:
-        with stopping.on_signals():
-            return await serve(config, data, redactor, stopping, console=console)
-    except StoreError as error:
-        print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
-        return 1
+    with stopping.on_signals():
+        return await serve(config, data, redactor, stopping, console=console)
 
 
 async def serve(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.cli.options import CommandFailed, Options
+from bridge.cli.options import Options
 
 if TYPE_CHECKING:
     from bridge.config import Config
@@ -42,15 +42,6 @@ def start(config: Config, data: Path, *, console: bool) -> int:
 
         prepare()
     os.umask(OWNER_ONLY)
-    make_folder(data)
     from bridge.app import run_app
 
     return asyncio.run(run_app(config, data=data, console=console))
-
-
-def make_folder(data: Path) -> None:
-    """Create the data folder, for its owner alone. Raises `CommandFailed`."""
-    try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandFailed(f"--data {data}: cannot be created: {error.strerror}") from None

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.bed import App, config, llm_server, running, slack_settings
 from tests.servers.llm import LlmServer, tool
-from tests.servers.slack import SlackServer
+from tests.servers.slack import Conversation, Message, SlackServer, User
 
 
 @dataclass
 class World:
+    """`closed` is a channel in which only Ana has access, `open` one in which everybody has."""
+
     slack: SlackServer
     llm: LlmServer
     app: App
-    ana: Any
-    dm: Any
+    ana: User
+    dm: Conversation
+    closed: Conversation
+    open: Conversation
 
 
 @pytest.fixture
@@ -28,10 +31,13 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with SlackServer() as slack, llm_server() as llm:
         ana = slack.user("Ana", locale="en-US")
         dm = slack.dm(ana)
-        made = config(llm, slack=slack_settings(slack, owners=[ana.id]))
+        closed = slack.channel("closed", members=[ana])
+        everybody = slack.channel("open", members=[ana])
+        settings = slack_settings(slack, owners=[ana.id], allowed=[everybody.id])
+        made = config(llm, slack=settings)
         async with running(made, tmp_path) as app:
             await slack.wait_for_connection(1)
-            yield World(slack, llm, app, ana, dm)
+            yield World(slack, llm, app, ana, dm, closed, everybody)
         assert slack.violations == [], "blocks that Slack would refuse"
 
 
@@ -96,13 +102,74 @@ async def test_the_word_stop_works_in_a_channels_thread(world: World) -> None:
     await channel.wait_for_text("Stopped.")
 
 
-async def test_the_slash_command_in_a_channel_reaches_ones_run_in_a_thread(world: World) -> None:
-    channel = world.slack.channel("general", members=[world.ana])
+async def stalled(world: World, channel: Conversation) -> Message:
+    """The preview of an answer to Ana that is under way, with its button."""
     reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
     channel.send("<@BOT> hi", sender=world.ana)
     await reply.reached.wait()
+    return await world.slack.wait_for(
+        lambda: next((one for one in channel.from_bot if one.buttons), None)
+    )
+
+
+async def test_the_slash_command_in_a_channel_lists_ones_run_in_a_thread_with_its_stop(
+    world: World,
+) -> None:
+    channel = world.closed
+    preview = await stalled(world, channel)
     channel.slash("/galata", "cancel", world.ana)
-    await channel.wait_for_text("Stopped.")
+    listed = await world.slack.wait_for(lambda: next(iter(channel.ephemerals(world.ana)), None))
+    (stop,) = listed.buttons
+    assert not world.llm.requests[-1].disconnected
+    channel.press(listed, stop, world.ana)
+    stopped = await channel.wait_for_text("Stopped.")
+    assert stopped.ts == preview.ts
+    await world.llm.wait_for(lambda: world.llm.requests[-1].disconnected)
+    await world.slack.wait_for(lambda: not stopped.buttons)
+    channel.press(listed, stop, world.ana)  # there is nothing more to stop: the list goes
+    await world.slack.wait_for(lambda: not listed.buttons)
+    assert channel.from_bot == [stopped]
+
+
+async def test_a_press_by_somebody_without_access_is_answered_to_them_alone(world: World) -> None:
+    channel = world.closed
+    preview = await stalled(world, channel)
+    eve = world.slack.user("Eve")
+    channel.members.append(eve)
+    press = channel.press(preview, "Stop", eve)
+    (notice,) = await world.slack.wait_for(lambda: channel.ephemerals(eve))
+    await world.slack.wait_for(lambda: press.acknowledged)
+    assert notice.thread_ts == preview.thread_ts
+    assert channel.from_bot == [preview]
+    assert channel.ephemerals(world.ana) == []
+    assert not world.llm.requests[-1].disconnected
+    channel.press(preview, "Stop", world.ana)
+    assert await channel.wait_for_text("Stopped.") is preview
+
+
+async def test_an_admin_of_the_workspace_may_stop_what_another_asked(world: World) -> None:
+    channel = world.open
+    preview = await stalled(world, channel)
+    admin, member = world.slack.user("Ada", is_admin=True), world.slack.user("Max")
+    channel.members += [admin, member]
+    channel.press(preview, "Stop", member)
+    await world.slack.wait_for(lambda: channel.ephemerals(member))
+    assert not world.llm.requests[-1].disconnected
+    channel.press(preview, "Stop", admin)
+    assert await channel.wait_for_text("Stopped.") is preview
+
+
+async def test_a_message_that_is_edited_into_a_cancel_stops_nothing_and_says_so(
+    world: World,
+) -> None:
+    reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
+    asked = world.dm.send("hi")
+    await reply.reached.wait()
+    world.dm.edit(asked, "!cancel")
+    await world.dm.wait_for_text("edited into a command")
+    assert not world.llm.requests[-1].disconnected
+    reply.release()
+    await world.dm.wait_for_text("A very long answer, indeed.")
 
 
 async def test_a_restart_keeps_the_conversation(world: World) -> None:

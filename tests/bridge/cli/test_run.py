@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -70,14 +71,12 @@ async def test_an_output_of_few_letters_shows_everything(
     assert await piped("chat", cwd=tmp_path, env=env, typed="what?\n") == (0, "A caf\\xe9.\n", "")
 
 
-async def test_a_line_is_answered_when_the_database_can_be_written_again(
-    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
-) -> None:
-    llm.answer("First.")
-    await piped("chat", "--data", "d", cwd=tmp_path, env=env, typed="one\n")
+@asynccontextmanager
+async def chatting(cwd: Path, env: dict[str, str]) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`galata chat --data d` on pipes, as soon as it has answered a command."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bridge", "chat", "--data", "d"),
-        cwd=tmp_path,
+        cwd=cwd,
         env=env,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -85,22 +84,86 @@ async def test_a_line_is_answered_when_the_database_can_be_written_again(
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    assert process.stderr is not None
     process.stdin.write(b"/whoami\n")
     while not (await process.stdout.readline()).startswith(b"This chat"):
         pass
-    with contextlib.closing(sqlite3.connect(tmp_path / "d" / "galata.db")) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        llm.answer("Second.")
-        llm.answer("Third.")
-        process.stdin.write(b"two\nthree\n")
-        process.stdin.close()
-        errors = await process.stderr.readline()
-        assert b"could not be stored, and is tried again" in errors
-        other.rollback()
-    out, errors = await process.communicate()
-    assert (process.returncode, out) == (0, b"Second.\nThird.\n")
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_line_is_answered_when_the_database_can_be_written_again(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("One.")
+    llm.answer("Two.")
+    async with chatting(tmp_path, env) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        with contextlib.closing(sqlite3.connect(tmp_path / "d" / "galata.db")) as other:
+            open_rows = "SELECT 1 FROM inbox WHERE state = 'open'"
+            while other.execute(open_rows).fetchone():  # noqa: ASYNC110 - a process of its own
+                await asyncio.sleep(0.01)  # the command's row is closed after its answer
+            other.execute("BEGIN EXCLUSIVE")
+            process.stdin.write(b"one\ntwo\n")
+            process.stdin.close()
+            said = await process.stderr.readline()
+            assert b"could not be stored, and is tried again" in said
+            other.rollback()
+        out, errors = await process.communicate()
+    assert (process.returncode, out) == (0, b"One.\nTwo.\n")
     assert b"Traceback" not in errors
+
+
+async def test_one_process_at_a_time_runs_on_a_data_folder(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    expected = "runs on this data folder: stop it, or give another --data\n"
+    async with chatting(tmp_path, env) as first:
+        for command in ("chat", "run"):
+            code, out, errors = await piped(
+                command, "--data", "d", cwd=tmp_path, env=env, typed="x\n"
+            )
+            assert (code, out) == (1, "")
+            assert errors == f"another galata (process {first.pid}) {expected}"
+        code, out, _ = await piped("history", "--data", "d", cwd=tmp_path, env=env)
+        assert code == 0
+        assert "console:local:local" in out
+        assert (await piped("chat", "--data", "other", cwd=tmp_path, env=env))[0] == 0
+        first.kill()
+        await first.wait()
+        code, out, errors = await piped(
+            "chat", "--data", "d", cwd=tmp_path, env=env, typed="/whoami"
+        )
+    assert (code, errors) == (0, "")
+    assert "`local`" in out
+
+
+async def test_a_data_folder_that_others_can_use_is_closed_to_them(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "d"
+    data.mkdir()
+    data.chmod(0o755)
+    code, _, errors = await piped("chat", "--data", "d", cwd=tmp_path, env=env)
+    assert (code, errors) == (0, "others could use d (mode 0755): it is yours alone now\n")
+    assert data.stat().st_mode & 0o777 == 0o700
+    assert await piped("chat", "--data", "d", cwd=tmp_path, env=env) == (0, "", "")
+
+
+async def test_a_folder_that_is_shared_on_purpose_is_left_alone_and_told(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "d"
+    data.mkdir()
+    data.chmod(0o1777)
+    code, _, errors = await piped("chat", "--data", "d", cwd=tmp_path, env=env)
+    assert code == 0
+    assert errors.startswith("others can use d (mode 1777): ")
+    assert data.stat().st_mode & 0o7777 == 0o1777
 
 
 async def test_no_input_at_all_ends_cleanly(env: dict[str, str], tmp_path: Path) -> None:
