@@ -14,6 +14,7 @@ _NEEDED = {
     "models": "is missing: describe at least one model, see config.example.yaml",
     "model": "is missing: name the entry of models that answers",
 }
+_IN_HEADERS = ("api_key", "organization")  # of a provider
 
 
 def cross_faults(document: Document) -> list[Fault]:
@@ -50,7 +51,25 @@ def cross_faults(document: Document) -> list[Fault]:
         for name, entry in providers.items()
         if isinstance(entry, dict) and not _reachable(document, name)
     ]
-    return faults
+    return faults + _header_faults(document, providers)
+
+
+def no_header_value(text: str) -> str | None:
+    """Why a key cannot travel in an HTTP header, without repeating it; None when it can."""
+    if all("!" <= character <= "~" for character in text):
+        return None
+    return "holds a blank, a line break or a letter that no key has: was more than the key copied?"
+
+
+def _header_faults(document: Document, providers: Mapping[str, Value]) -> list[Fault]:
+    """Keys that no request could carry: it would fail at each question instead."""
+    return [
+        document.fault(("providers", name, key), message)
+        for name, entry in providers.items()
+        for key in _IN_HEADERS
+        if isinstance(value := _section(entry).get(key), str)
+        if (message := no_header_value(value)) is not None
+    ]
 
 
 def _budget_faults(document: Document, model: Mapping[str, Value]) -> list[Fault]:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.settings import ModelSettings
+from bridge.cross_checks import no_header_value
 from bridge.faults import ConfigError, validation_faults
 from bridge.known_models import DEFAULTS, model_settings
 from bridge.settings import Config
@@ -44,6 +45,8 @@ def from_environment(environ: Mapping[str, str]) -> Config:
     """The configuration that the environment gives. Raises `ConfigError`, which names variables."""
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
     faults = _half_given(given)
+    model = _model(given)
+    faults += _bad_keys(model.get("providers", {}))
     channels = {name: found for name in CHANNEL_VARIABLES if (found := _channel(name, given))}
     if faults:
         channels.pop("slack", None)
@@ -52,7 +55,7 @@ def from_environment(environ: Mapping[str, str]) -> Config:
         "channels": channels,
         # In a terminal the log would run through the conversation.
         "log": {"level": "INFO" if channels else "WARNING"},
-        **_model(given),
+        **model,
     }
     try:
         config = Config.model_validate(document)
@@ -95,6 +98,15 @@ def _model(given: Mapping[str, str]) -> dict[str, Any]:
                 "model": "default",
             }
     return {}
+
+
+def _bad_keys(providers: Mapping[str, Mapping[str, str]]) -> list[Fault]:
+    """Keys that no request could carry."""
+    return [
+        Fault(0, 0, PROVIDER_VARIABLES[kind]["api_key"], message)
+        for kind, settings in providers.items()
+        if (message := no_header_value(settings.get("api_key", ""))) is not None
+    ]
 
 
 def _channel(name: str, given: Mapping[str, str]) -> dict[str, str]:

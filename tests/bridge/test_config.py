@@ -295,6 +295,21 @@ def test_a_provider_that_no_answer_needs_may_lack_its_key(read) -> None:
     assert config.providers["openai"].api_key is None
 
 
+@pytest.mark.parametrize(
+    "wrong", ["{}\n", "{}\nX-Forged: 1", "{} ", "Bearer {}", "{}\t", "‘{}’", "{}é"]
+)
+def test_a_key_that_no_header_can_carry_is_a_fault_at_its_line(faults, wrong: str) -> None:
+    (line,) = faults(MINIMAL, {"ANTHROPIC_API_KEY": wrong.format(KEY)})
+    assert line.startswith("4:32 providers.anthropic.api_key: holds a blank, a line break or a ")
+    assert KEY not in line
+    assert "Forged" not in line
+
+
+def test_an_organization_that_no_header_can_carry_is_a_fault(faults) -> None:
+    (line,) = faults(MINIMAL.replace("{kind: anthropic,", "{kind: openai, organization: 'org a',"))
+    assert line.startswith("4:29 providers.anthropic.organization: holds a blank")
+
+
 def test_a_secret_can_be_a_file(read, faults, tmp_path: Path) -> None:
     secret = tmp_path / "key"
     secret.write_text(f"{KEY}\n")

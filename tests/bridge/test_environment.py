@@ -91,6 +91,9 @@ def test_one_slack_token_without_the_other_names_the_missing_one(given: str, mis
         ("TELEGRAM_BOT_TOKEN", "not-a-token"),
         ("TELEGRAM_BASE_URL", "not-an-address"),
         ("OPENAI_BASE_URL", "not-an-address"),
+        ("OPENAI_API_KEY", "sk-abc def"),
+        ("ANTHROPIC_API_KEY", "sk-ant-abc\nsk-ant-def"),
+        ("ANTHROPIC_API_KEY", "“sk-ant-abc”"),
         ("SLACK_BOT_TOKEN", "xoxp-not-a-bot"),
     ],
 )
