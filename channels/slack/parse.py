@@ -85,7 +85,7 @@ def parse(
 
 def people_in(body: Json) -> tuple[str, ...]:
     """The ids of the people whose names the message needs, the sender first."""
-    event = body.get("event") or body
+    event = _inner(body)
     event = event["message"] if event.get("subtype") == _EDIT else event
     user = event.get("user") or event.get("user_id")
     sender = str(cast("Json", user).get("id") if isinstance(user, Mapping) else user)
@@ -94,8 +94,16 @@ def people_in(body: Json) -> tuple[str, ...]:
 
 def is_bare_mention(body: Json) -> bool:
     """Whether this is an `app_mention` that may lack the files of its text."""
-    event: Json = body.get("event") or {}
+    event = _inner(body)
     return event.get("type") == "app_mention" and not event.get("files")
+
+
+def _inner(body: Json) -> Json:
+    """The event; a command or press as a whole."""
+    event = body.get("event")
+    if body.get("type") != "event_callback" or not isinstance(event, Mapping):
+        return body
+    return cast("Json", event)
 
 
 def asker(message_id: str | None) -> Asker | None:
