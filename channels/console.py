@@ -11,6 +11,8 @@ import itertools
 import logging
 import os
 import sys
+import traceback
+from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TextIO
@@ -30,14 +32,15 @@ from channels.base import (
     StopControl,
 )
 from channels.console_input import Lines
-from channels.errors import FileRefused
+from channels.errors import FileRefused, NotStored
 
 log = logging.getLogger(__name__)
 
 ADDRESS = Address("console", "local", "local")
 PERSON = "local"
 STANDARD_INPUT = 0  # its file descriptor
-_STORE_AGAIN_S = (1, 2, 4, 8, 15)  # between the tries to store a line; then always the last
+_STORE_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # waits while nothing can be stored, then the last
+_FAULT_AGAIN_S = (0.2, 1.0)  # waits before the other tries of a line that our own fault kept out
 
 
 class ConsoleChannel:
@@ -90,8 +93,8 @@ class ConsoleChannel:
         press = Press("", "stop", self._running[-1].request_id, "")
         try:
             await self._receive(self._message("", press=press))
-        except Exception as error:  # noqa: BLE001 - a border: a stop acts before it is stored
-            log.error("Ctrl-C could not be stored (%s)", error)
+        except NotStored as error:  # it has acted before
+            log.error("Ctrl-C is not stored: %s", error)
         return True
 
     def open_reply(
@@ -147,15 +150,18 @@ class ConsoleChannel:
 
     async def _store(self, message: InboundMessage, receive: Receive) -> None:
         """Hand over until it is stored; the lines after it wait, so that their order is kept."""
-        for wait_s in itertools.chain(_STORE_AGAIN_S, itertools.repeat(_STORE_AGAIN_S[-1])):
+        waits, faults = iter(_STORE_AGAIN_S), deque(_FAULT_AGAIN_S)
+        while True:
             try:
-                await receive(message)
-            except Exception as error:
-                log.error("a line could not be stored, and is tried again: %s", error)
-                log.debug("it failed here", exc_info=True)
-                await asyncio.sleep(wait_s)
-            else:
-                return
+                return await receive(message)
+            except NotStored as error:
+                log.error("a line is not stored yet, and tried again: %s", error)
+                wait_s = next(waits, _STORE_AGAIN_S[-1])
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not block the lines
+                if not faults:
+                    return _log_fault(error)
+                wait_s = faults.popleft()
+            await asyncio.sleep(wait_s)
 
     def _message(self, line: str, press: Press | None = None) -> InboundMessage:
         text = line.strip()
@@ -228,3 +234,9 @@ class _ConsoleReply:
         """End the line."""
         self._console.write("\n" if self._shown else "")
         self._console.ended(self._stop)
+
+
+def _log_fault(error: Exception) -> None:
+    """Where it happened and what kind of error: its text may quote the line."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log.error("a line is lost: it cannot be taken in (%s)\n%s", type(error).__name__, where)

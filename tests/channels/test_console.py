@@ -12,6 +12,7 @@ import pytest
 
 from channels.base import InboundMessage, OutboundReply, StopControl
 from channels.console import ADDRESS, ConsoleChannel
+from channels.errors import NotStored
 
 
 class Terminal:
@@ -24,6 +25,7 @@ class Terminal:
         self.console = ConsoleChannel(self.idle, source=source, target=self.out)
         self.idles = 0
         self.failures = 0
+        self.failure: Exception = NotStored("the disk is full")
 
     async def idle(self) -> None:
         self.idles += 1
@@ -32,7 +34,7 @@ class Terminal:
         self.received.append(message)
         if self.failures:
             self.failures -= 1
-            raise ConnectionError("the disk is full")
+            raise self.failure
 
     async def run(self) -> None:
         await self.console.listen(self.receive)
@@ -61,8 +63,9 @@ def terminal(typed: Callable[[bytes], Terminal]) -> Terminal:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines that could not be stored are tried again at once."""
+    """Lines that were not taken in are tried again at once."""
     monkeypatch.setattr("channels.console._STORE_AGAIN_S", (0,))
+    monkeypatch.setattr("channels.console._FAULT_AGAIN_S", (0, 0))
 
 
 async def test_a_piped_conversation_is_read_in_order_and_ends(typed) -> None:
@@ -90,6 +93,19 @@ async def test_a_line_that_could_not_be_stored_is_tried_again_before_the_next(
     words = [record.getMessage() for record in caplog.records]
     assert len(words) == 3
     assert all("tried again: the disk is full" in line for line in words)
+
+
+async def test_a_fault_of_ours_loses_one_line_at_most_and_says_so(
+    typed, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    terminal = typed(b"one\ntwo\n")
+    terminal.failures = 3
+    terminal.failure = ValueError("with one in it")
+    await terminal.run()
+    assert [m.text for m in terminal.received] == ["one"] * 3 + ["two"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("a line is lost: it cannot be taken in (ValueError)\n")
+    assert "with one" not in caplog.text
 
 
 async def test_listening_again_goes_on_where_it_was(typed) -> None:

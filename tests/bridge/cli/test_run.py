@@ -111,7 +111,7 @@ async def test_a_line_is_answered_when_the_database_can_be_written_again(
             process.stdin.write(b"one\ntwo\n")
             process.stdin.close()
             said = await process.stderr.readline()
-            assert b"could not be stored, and is tried again" in said
+            assert b"is not stored yet, and tried again" in said
             other.rollback()
         out, errors = await process.communicate()
     assert (process.returncode, out) == (0, b"One.\nTwo.\n")
