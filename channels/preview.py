@@ -8,6 +8,7 @@ frame costs nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -35,11 +36,11 @@ class Preview:
         self._task: asyncio.Task[None] | None = None
         self._refresh = False
         self._timer: asyncio.TimerHandle | None = None
-        self._closed = False
+        self._closed = asyncio.Event()
 
     def show(self, more: str) -> None:
         """Append to the text so far. Nothing happens after `close`."""
-        if self._closed or self._length >= self._limit or not more:
+        if self._closed.is_set() or self._length >= self._limit or not more:
             return
         self._parts.append(more)
         self._length += len(more)
@@ -50,14 +51,14 @@ class Preview:
         earlier request of the kind is replaced."""
         if self._timer is not None:
             self._timer.cancel()
-        if not self._closed:
+        if not self._closed.is_set():
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self._refresh_now)
 
     async def close(self) -> None:
         """No update starts after this; one that is under way is waited for, since its request may
         have left already. Idempotent."""
-        self._closed = True
+        self._closed.set()
         if self._timer is not None:
             self._timer.cancel()
         self._changed.set()
@@ -77,7 +78,7 @@ class Preview:
     async def _pump(self) -> None:
         while True:
             await self._changed.wait()
-            if self._closed:
+            if self._closed.is_set():
                 return
             self._changed.clear()
             text = "".join(self._parts)[: self._limit]
@@ -94,10 +95,7 @@ class Preview:
             log.warning("a preview frame was skipped", exc_info=True)
 
     async def _pause(self) -> None:
-        """Wait for the interval, or until the preview is closed."""
-        end = asyncio.get_running_loop().time() + self._interval_s
-        while not self._closed:
-            left = end - asyncio.get_running_loop().time()
-            if left <= 0:
-                return
-            await asyncio.sleep(min(left, 0.05))
+        """Wait for the interval, or until the preview is closed: a stop must not wait for it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._interval_s):
+                await self._closed.wait()

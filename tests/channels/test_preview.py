@@ -86,3 +86,15 @@ async def test_a_refresh_shows_that_there_is_no_text_yet_and_white_space_alone_d
     await platform.next_frame()
     await platform.preview.close()
     assert platform.frames == ["\n"]
+
+
+async def test_closing_does_not_wait_for_the_time_of_the_next_frame() -> None:
+    platform = Platform()
+    preview = Preview(platform.update, interval_s=3600, limit=100)
+    preview.show("a")
+    await platform.next_frame()
+    await asyncio.sleep(0)  # now it pauses
+    closing = asyncio.ensure_future(preview.close())
+    for _ in range(5):  # turns of the loop, no clock
+        await asyncio.sleep(0)
+    assert closing.done()
