@@ -14,12 +14,12 @@ from bench.report import LATEST, Measures, table, write
 
 def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
     """Every measure, or those of the named groups: start, memory, latency, turns, streaming,
-    repair."""
+    cancel, repair."""
     measures: Measures = {}
     with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
         bench = Bench(servers, Path(folder), size)
         groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
-        groups.append(repair)
+        groups += [bench.cancel, repair]
         for group in groups:
             if not only or group.__name__ in only:
                 print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)

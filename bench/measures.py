@@ -31,9 +31,11 @@ class Size:
     chunks: int = 8_000
     repeats: int = 3
     steady_s: float = 1.5  # memory unchanged for so long: all that is loaded behind is loaded
+    stops: int = 300
+    hanging: int = 15  # answers that hang at a time
 
 
-SMALLEST = Size(1, 0.5, 0.2, 10, 8, 4, 400, 100, 1, 0.2)
+SMALLEST = Size(1, 0.5, 0.2, 10, 8, 4, 400, 100, 1, 0.2, 2, 2)
 
 
 class Bench:
@@ -136,6 +138,26 @@ class Bench:
             found[f"stream_{kind}_sdk_s"] = Measure(alone, "CPU s")
             found[f"stream_{kind}_beyond_s"] = Measure(beyond, "CPU s", 0.3)
             found[f"stream_{kind}_linear"] = Measure(whole / (2 * half), "ratio", 1.25)
+        return found
+
+    def cancel(self) -> Measures:
+        """From /cancel to "Stopped." in the chat, when the provider has fallen silent in the middle
+        of a stream and when a tool hangs (see `bench.cancel`)."""
+        found: Measures = {}
+        with self._bot("anthropic") as bot:
+            bot.wait_ready()
+            self._steady_rss(bot)
+            for where in ("stream", "tool"):
+                times = self._servers.ask(
+                    60 + self._size.stops,
+                    do="stops",
+                    where=where,
+                    count=self._size.stops,
+                    at_a_time=self._size.hanging,
+                    seed=1,
+                )["latencies"]
+                found[f"cancel_{where}_p50_ms"] = Measure(percentile(times, 50), "ms")
+                found[f"cancel_{where}_p99_ms"] = Measure(percentile(times, 99), "ms", 100)
         return found
 
     def _cost(self, bot: Child, chars: int, chunks: int) -> float:

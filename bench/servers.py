@@ -1,8 +1,8 @@
 """The platforms and the models, in a process of their own: `python -m bench.servers`.
 
 Its first line of output says how to reach them; then each line of input is a command:
-`load` (see `bench.load`), `question` (one question in a Telegram chat, until all of the answer is
-there) and `refusals`.
+`load` (see `bench.load`), `stops` (see `bench.cancel`), `question` (one question in a Telegram chat,
+until all of the answer is there) and `refusals`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any
 
+from bench.cancel import SilentPort, Stops, hanging
 from bench.load import Load
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.llm import LlmRequest, LlmServer, Reply, Text, long_text
@@ -45,12 +46,17 @@ class Servers:
     def __init__(self) -> None:
         self.telegram = TelegramServer()
         self.slack = SlackServer()
+        self.silent = SilentPort(self.telegram.changed)
         self.llms: dict[str, LlmServer] = {
             "anthropic": AnthropicServer(),
             "openai": OpenAIServer(),
         }
         for llm in self.llms.values():
-            llm.default = answer
+            llm.default = self.answer
+
+    def answer(self, request: LlmRequest) -> Reply:
+        """What the model says."""
+        return hanging(request, self.silent.port) or answer(request)
 
     def open_chats(self) -> None:
         """A private chat for everybody."""
@@ -91,6 +97,10 @@ class Servers:
                 load = Load(self.telegram, self.slack, llm, self.tg_chats, self.sl_chats)
                 found: Json = await load.run(**command)
                 return found
+            case "stops":
+                stops = Stops(self.telegram, self.tg_chats, self.silent)
+                times: Json = await stops.run(**command)
+                return times
             case "question":
                 return await self.question(**command)
             case "refusals":
@@ -119,6 +129,7 @@ async def main() -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(servers.telegram)
         await stack.enter_async_context(servers.slack)
+        await stack.enter_async_context(servers.silent)
         for llm in servers.llms.values():
             await stack.enter_async_context(llm)
         servers.open_chats()
