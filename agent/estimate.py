@@ -17,9 +17,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import mul
 
-from agent.estimate_features import features
+from agent.estimate_features import ascii_features, other_features
 from agent.estimate_images import image_tokens
-from agent.estimate_weights import WEIGHTS
+from agent.estimate_weights import (
+    CHARACTERS,
+    LOWEST,
+    RUNS_AND_SIGNS,
+    SCRIPTS_AND_LETTERS,
+    STEP,
+)
 from agent.messages import (
     Block,
     ImageBlock,
@@ -82,6 +88,15 @@ FRAMES = {
 }
 
 
+# One byte of weight for each byte of text, so that weighing is a translation and a sum; bytes beyond
+# ASCII are worth nothing here.
+_TABLES = {
+    family: bytes((weight - LOWEST) // STEP for weight in (*weights, *[0] * 128))
+    for family, weights in CHARACTERS.items()
+}
+_NOTHING = -LOWEST // STEP * STEP  # what a byte worth nothing adds, to be taken off again
+
+
 @dataclass(frozen=True)
 class Estimator:
     """Estimates for one family of models, times `ratio` (`Correction.ratio`)."""
@@ -120,7 +135,15 @@ class Estimator:
         return round(tokens * self.ratio)
 
     def _text(self, text: str) -> float:
-        return max(0.0, sum(map(mul, WEIGHTS[self.family], features(text))))
+        data = text.encode("utf-8", "surrogatepass")
+        counts = ascii_features(data)
+        weighed = sum(data.translate(_TABLES[self.family])) * STEP - _NOTHING * len(data)
+        weighed += sum(map(mul, RUNS_AND_SIGNS[self.family], counts))
+        if not text.isascii():
+            weighed += sum(map(mul, SCRIPTS_AND_LETTERS[self.family], other_features(data)))
+        # Every tokenizer begins a token with each word and number: the least, for texts unlike any
+        # that the weights were fitted to.
+        return float(max(weighed / 1000, counts[0] + counts[1]))
 
     def _json(self, value: JsonObject) -> float:
         return self._text(json.dumps(value, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import pytest
@@ -16,9 +17,16 @@ from agent.estimate import (
     Family,
     family_of,
 )
-from agent.estimate_features import NAMES, features
+from agent.estimate_features import (
+    ASCII_NAMES,
+    NAMES,
+    OTHER_NAMES,
+    SCRIPTS,
+    ascii_features,
+    other_features,
+)
 from agent.estimate_images import image_size
-from agent.estimate_weights import WEIGHTS
+from agent.estimate_weights import CHARACTERS, LOWEST, RUNS_AND_SIGNS, SCRIPTS_AND_LETTERS, STEP
 from agent.messages import (
     ImageBlock,
     Message,
@@ -30,7 +38,9 @@ from agent.messages import (
 )
 from agent.provider import ModelRequest, ModelTraits
 from agent.tools import ToolSpec
+from bench.estimate import TOKENS, Corpus, Text, by_kind, chats, errors, size, too_low
 
+Conversations = list[list[tuple[Text, ...]]]
 TEXT = st.text(st.characters(), max_size=300)
 ESTIMATORS = [Estimator(family) for family in Family]
 TOOL = ToolSpec("find", "Finds things.", {"type": "object", "properties": {}})
@@ -40,16 +50,106 @@ def request(*messages: Message, tools: tuple[ToolSpec, ...] = (), system: str = 
     return ModelRequest("m", system, messages, tools, 1000)
 
 
-def test_each_family_has_a_weight_for_each_count() -> None:
-    assert {family.value for family in Family} == WEIGHTS.keys()
-    assert {len(weights) for weights in WEIGHTS.values()} == {len(NAMES)}
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus()
+
+
+@pytest.fixture(scope="module")
+def conversations(corpus: Corpus) -> Conversations:
+    return chats(corpus)
+
+
+@pytest.mark.parametrize("family", [family for family in Family if family is not Family.UNKNOWN])
+def test_the_goals_are_met_on_texts_that_the_weights_were_not_fitted_to(
+    family: Family, conversations: Conversations
+) -> None:
+    found = errors(family, conversations)
+    assert size(found.before) < 0.15
+    assert size(found.after) < 0.05
+    assert too_low(found.before) <= 0.01
+    assert too_low(found.in_life) <= 0.01
+    # one model serves chats in many languages, and there is one correction for each model
+    shared = errors(family, conversations, shared=True)
+    assert size(shared.after) < 0.05
+    assert too_low(shared.in_life) <= 0.01
+
+
+def test_what_is_measured_is_at_least_ten_languages_and_all_kinds_of_content(
+    corpus: Corpus,
+) -> None:
+    kinds = {text.kind for text in corpus.texts}
+    assert len(corpus.chat_kinds) >= 30
+    assert {"json", "base64", "log", "ids", "numbers", "code:python", "chat:emoji"} <= kinds
+    assert TOKENS.stat().st_size < 1_000_000
+
+
+def test_the_common_rule_is_beaten_for_every_kind_of_text(corpus: Corpus) -> None:
+    for kind, (ours, rule) in by_kind(corpus).items():
+        assert ours < 0.6 * rule or ours < 0.2, kind
+
+
+def test_an_unknown_model_counts_as_the_costliest_but_claude(corpus: Corpus) -> None:
+    cautious = Estimator(Family.UNKNOWN)
+    others = [family for family in corpus.families if not family.startswith("claude")]
+    low = [
+        cautious.text(text.text) < 0.85 * max(text.tokens[family] for family in others)
+        for text in corpus.texts
+        if len(text.text) > 200
+    ]
+    assert sum(low) <= 0.02 * len(low)
+
+
+def test_each_family_has_a_weight_for_each_character_and_count() -> None:
+    for weights, names in ((RUNS_AND_SIGNS, ASCII_NAMES), (SCRIPTS_AND_LETTERS, OTHER_NAMES)):
+        assert {family.value for family in Family} == weights.keys()
+        assert {len(values) for values in weights.values()} == {len(names)}
+    assert {family.value for family in Family} == CHARACTERS.keys()
+    for values in CHARACTERS.values():
+        assert len(values) == 128
+        assert {(value - LOWEST) % STEP for value in values} == {0}
+        assert all(0 <= (value - LOWEST) // STEP <= 255 for value in values)
+    assert LOWEST % STEP == 0  # so that a weight of nothing is a whole step
 
 
 @given(TEXT)
 def test_any_text_is_estimated(text: str) -> None:
     for estimator in ESTIMATORS:
         assert 0 <= estimator.text(text) <= 8 * len(text) + 1
-    assert len(features(text)) == len(NAMES)
+
+
+@given(TEXT)
+def test_every_character_beyond_ascii_is_counted_in_one_script(text: str) -> None:
+    counts = dict(zip(OTHER_NAMES, other_features(text.encode("utf-8", "replace")), strict=True))
+    beyond = sum(character > "\x7f" for character in text if not "\ud800" <= character <= "\udfff")
+    assert sum(counts[script] for script in SCRIPTS) == beyond
+
+
+@given(st.text("ab Cd1.,\n é", max_size=200))
+def test_counts_are_the_same_by_a_plain_count(text: str) -> None:
+    counts = dict(
+        zip(NAMES, (*ascii_features(text.encode()), *other_features(text.encode())), strict=True)
+    )
+    pieces = re.findall("[a-zA-Z]+|[0-9]+|[.,]+|[^a-zA-Z0-9.,]+", text)
+    assert counts["words"] == sum(piece[0] in "abCd" for piece in pieces)
+    assert counts["numbers"] == sum(piece[0] == "1" for piece in pieces)
+    assert counts["marks"] == sum(piece[0] in ".," for piece in pieces)
+    assert counts["indents"] == sum(max(0, len(run) - 3) for run in re.findall(" +", text))
+    assert counts["long numbers"] == sum(max(0, len(run) - 3) for run in re.findall("1+", text))
+    assert counts["joints"] == len(re.findall("(?=[a-z][A-Z])", text))
+
+
+def test_a_long_text_is_counted_in_blocks() -> None:
+    long, short = "some words and 12 numbers\n" * 1_000, "some words and 12 numbers\n" * 10
+    for estimator in ESTIMATORS:
+        assert estimator.text(long) == pytest.approx(100 * estimator.text(short), rel=0.05)
+    assert other_features(("да " * 9_000).encode())[-1] == pytest.approx(9_000, abs=2)
+
+
+@pytest.mark.parametrize("filler", ["word ", "hello world ", "the thing is the thing ", "x 1 "])
+def test_filler_text_counts_at_least_a_token_for_each_word(filler: str) -> None:
+    for estimator in ESTIMATORS:
+        assert estimator.text(filler * 100) >= 100 * filler.count(" ")
 
 
 def test_a_lone_surrogate_is_estimated() -> None:
