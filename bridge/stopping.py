@@ -131,7 +131,8 @@ class Stopping:
         if self._target(message, place) is not None:
             return StopAnswer(say("not_yours"))
         if message.press is not None:
-            return StopAnswer(say("already_over"), spent=True)
+            # a list of several runs keeps its buttons for the others
+            return StopAnswer(say("already_over"), spent=not self._in_other_threads(message))
         elsewhere = self._in_other_threads(message)
         if elsewhere:
             buttons = tuple(

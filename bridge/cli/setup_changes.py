@@ -140,7 +140,7 @@ def _model(model: ModelSettings) -> Section:
     section: dict[str, str | Section] = {
         "provider": model.provider,
         "id": literal(model.id),
-        "context_tokens": str(model.context_tokens),
+        "context_tokens": str(model.window),
     }
     if model.price is not None:
         values = model.price.model_dump(mode="json", exclude_none=True)
