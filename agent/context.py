@@ -107,6 +107,19 @@ def size(working: Working, sizes: Sizes) -> int:
     return note + sum(sizes.message(m) for turn in working.turns for m in turn)
 
 
+def fits(working: Working, tokens: int, sizes: Sizes) -> bool:
+    """Whether `size` is at most `tokens`; what is far too long is not measured to its end."""
+    left = tokens
+    if working.note:
+        left -= sizes.message(Message("user", (TextBlock(working.note),)))
+    for turn in reversed(working.turns):
+        for message in turn:
+            left -= sizes.message(message)
+        if left < 0:
+            return False
+    return left >= 0
+
+
 def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
     """Within the budget, by the lightest steps that are enough.
 
@@ -116,13 +129,15 @@ def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
     trimmed = Trimmed(working)
     if len(working.turns) > budget.max_turns:
         trimmed = drop_turns(trimmed, len(working.turns) - max(1, budget.max_turns // 2))
-    while size(trimmed.working, sizes) > budget.tokens and len(trimmed.working.turns) > 1:
+    while len(trimmed.working.turns) > 1 and not fits(trimmed.working, budget.tokens, sizes):
         old = len(trimmed.working.turns) - 1
         if old + 1 < FEW_TURNS and trimmed.working.brief < old:
             trimmed = make_brief(trimmed, old)
         else:
             trimmed = drop_turns(trimmed, (old + 1) // 2)
     for most in NEWEST_RESULT_CHARACTERS:
+        if fits(trimmed.working, budget.tokens, sizes):
+            break
         trimmed = replace(trimmed, working=_shorten_newest(trimmed.working, budget, sizes, most))
     return trimmed
 
@@ -198,6 +213,8 @@ def _shorten_newest(working: Working, budget: Budget, sizes: Sizes, most: int) -
 
 def shorten(message: Message, most: int, how: str) -> Message:
     """The message with tool results of at most about `most` characters; itself if they are."""
+    if not any(_is_long(block, most) for block in message.blocks):
+        return message  # nearly all of a long history
     return map_blocks(
         message,
         lambda block: (
@@ -233,6 +250,12 @@ def map_blocks(message: Message, change: Callable[[Block], Block]) -> Message:
     """The message with each block changed; itself when none was."""
     blocks = tuple(change(block) for block in message.blocks)
     return message if blocks == message.blocks else replace(message, blocks=blocks)
+
+
+def _is_long(block: Block, most: int) -> bool:
+    return isinstance(block, ToolResultBlock) and any(
+        isinstance(part, TextBlock) and len(part.text) > most for part in block.content
+    )
 
 
 def _shorten_result(result: ToolResultBlock, most: int, how: str) -> ToolResultBlock:

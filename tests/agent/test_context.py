@@ -14,6 +14,7 @@ from agent.context import (
     Working,
     brief,
     cut_middle,
+    fits,
     size,
     trim,
     turns,
@@ -155,3 +156,14 @@ def test_a_cut_is_bounded_keeps_both_ends_and_is_not_cut_again(text: str, limit:
     assert len(cut) <= max(len(text), limit + 120)
     assert cut.startswith(text[: limit // 2])
     assert cut_middle(cut, limit) == cut
+
+
+@given(turn_lists, st.none() | st.text(min_size=1), st.integers(0, 60_000))
+def test_what_fits_is_what_is_not_larger_than_that(
+    found: list[tuple[Message, ...]], note: str | None, tokens: int
+) -> None:
+    working = Working(tuple(found), note=note)
+    whole = size(working, SIZES)
+    assert fits(working, tokens, SIZES) is (whole <= tokens)
+    assert fits(working, whole, SIZES)
+    assert not fits(working, whole - 1, SIZES)
