@@ -10,16 +10,17 @@ from bench.measures import SMALLEST, Bench, Size
 from bench.processes import Child
 from bench.repair import repair
 from bench.report import LATEST, Measures, table, write
+from bench.trim import trim
 
 
 def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
     """Every measure, or those of the named groups: start, memory, latency, turns, streaming,
-    cancel, repair."""
+    cancel, repair, trim."""
     measures: Measures = {}
     with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
         bench = Bench(servers, Path(folder), size)
         groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
-        groups += [bench.cancel, repair]
+        groups += [bench.cancel, repair, trim]
         for group in groups:
             if not only or group.__name__ in only:
                 print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)

@@ -19,6 +19,8 @@ def test_the_smallest_run_writes_each_measure_with_value_unit_and_goal(tmp_path:
     rows = json.loads((tmp_path / "results" / "latest.json").read_text())
     assert {"ready_s", "rss_ready_mb", "in_p99_ms", "out_p50_ms", "turns_per_s"} <= rows.keys()
     assert {"stream_openai_beyond_s", "stream_anthropic_linear"} <= rows.keys()
+    assert {"cancel_stream_p99_ms", "cancel_tool_p50_ms"} <= rows.keys()
+    assert {"repair_broken_ms", "trim_fresh_ms", "trim_warm_ms"} <= rows.keys()
     for row in rows.values():
         assert row.keys() == {"value", "unit", "goal"}
         assert isinstance(row["value"], float | int)
