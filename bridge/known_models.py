@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import date
 
 from agent.settings import ModelSettings, PriceSettings
+from agent.windows import window_of
 
 AS_OF = date(2026, 11, 5)
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -37,7 +38,7 @@ def model_settings(kind: str, provider: str, model_id: str) -> ModelSettings:
     """The settings of the model `model_id` at `provider`; without a price when it is not known."""
     row = _KNOWN.get(model_id)
     if row is None or row[0] != kind:
-        return ModelSettings(provider=provider, id=model_id)
+        return ModelSettings(provider=provider, id=model_id, context_tokens=window_of(model_id))
     _, window, given, made, read, write = row
     price = PriceSettings(input=given, output=made, cache_read=read, cache_write=write, as_of=AS_OF)
     return ModelSettings(provider=provider, id=model_id, context_tokens=window, price=price)
