@@ -133,6 +133,8 @@ class Lanes:
             run.token.unbind()
         settling = asyncio.create_task(job.settle(outcome), name=f"settling of {run.run_id}")
         try:
+            if outcome.ending == "interrupted":
+                raise asyncio.CancelledError
             await asyncio.shield(settling)
         except asyncio.CancelledError:  # the process is stopping: what is not out comes next time
             await asyncio.wait({settling}, timeout=SETTLE_GRACE_S)
@@ -141,8 +143,6 @@ class Lanes:
             raise
         finally:
             lane.active = None
-        if outcome.ending == "interrupted":
-            raise asyncio.CancelledError
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more, give running work `patience_s` seconds, then interrupt it."""

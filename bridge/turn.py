@@ -249,9 +249,9 @@ class Turn:
 
     async def _leave_open(self) -> None:
         """The rows stay open, and nothing is left in the chat."""
+        await self._quietly(self._book_calls())
         await self._quietly(self._delivery.discard())
         await self._quietly(self._services.inbox.withdraw(self._plan.inbox_ids))
-        await self._quietly(self._book_calls())
 
     async def _tell_outage(self, down: ProviderDown) -> None:
         if not self._outages.tell_once(self._plan.session_key, down.provider):
