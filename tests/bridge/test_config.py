@@ -164,6 +164,21 @@ def test_the_reserve_for_the_answer_must_fit_the_window(faults) -> None:
     assert "context_tokens" in line
 
 
+def test_a_budget_needs_room_beside_the_reserve_for_the_answer(faults) -> None:
+    (line,) = faults(MINIMAL + "context: {budget_tokens: 4096}\n")
+    assert "budget_tokens" in line
+    assert "max_output_tokens (4096)" in line
+
+
+def test_a_budget_with_room_is_taken(read) -> None:
+    assert read(MINIMAL + "context: {budget_tokens: 5000}\n").context.budget_tokens == 5000
+
+
+def test_a_fallback_must_be_a_model_that_is_described(faults) -> None:
+    (line,) = faults(MINIMAL + "fallback_models: [other]\n")
+    assert "fallback_models[0]: is no key of models" in line
+
+
 @pytest.mark.parametrize("nothing", ["", "~", "null", '""', "''"])
 def test_an_empty_value_is_a_fault(faults, nothing: str) -> None:
     (line,) = faults(f"{MINIMAL}language: {nothing}\n")

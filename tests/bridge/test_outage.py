@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
-from agent.testing import refusal
+from agent.testing import ScriptedProvider, refusal
 from bridge.outage import FAILURES, PAUSES_S, Outages
 from tests.bridge.bed import bed
 
@@ -142,3 +142,13 @@ async def test_an_outage_in_the_middle_of_a_stop_is_a_stop(tmp_path: Path) -> No
         stall.set()
         await it.bridge.idle()
         assert it.channel.finals == ["te\n\nStopped."]
+
+
+async def test_a_fallback_answers_while_the_first_provider_is_down(tmp_path: Path) -> None:
+    other = ScriptedProvider(["from the other"] * 2)
+    other.name = "other"
+    down = ProviderError("scripted", UNAUTHORISED)
+    async with bed(tmp_path, [down], fallbacks=[other]) as it:
+        assert await it.ask("hi") == "from the other"
+        assert await it.ask("again") == "from the other"
+        assert len(it.provider.requests) == 1, "it is not asked while it is down"
