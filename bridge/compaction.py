@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import PurePath
 
 from agent.context import Working
 from agent.errors import LimitReached, ProviderError
@@ -131,9 +132,11 @@ class Compaction:
             return None
         context = await self._services.conversations.context(session)
         messages = [stored.message for stored in context.messages]
-        return await self._services.transcripts.snapshot(
+        path = await self._services.transcripts.snapshot(
             session, self._subject.session_key, messages, now
         )
+        log.warning("run %s: the conversation was written to %s", self._subject.run_id, path)
+        return PurePath(path).name  # the folder's name holds the session's key: not for the model
 
     async def bound(self, rung: Rung | None, working: Working) -> None:
         """See `Keeper.bound`."""

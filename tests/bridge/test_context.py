@@ -123,6 +123,7 @@ async def test_an_emergency_writes_a_transcript_that_the_model_can_read(tmp_path
         last = it.provider.requests[-1].messages
         assert last[0].text.startswith("[COMPACT_BOUNDARY]")
         assert "remember the tides" in str(last[-1].tool_results)
+        assert "fake" not in last[0].text, "the model never sees a session's key"
         kinds = await it.database.read("SELECT kind FROM boundaries ORDER BY id")
         assert [row[0] for row in kinds][-1] == "emergency"
         assert await it.ask("and now?") == "done"
