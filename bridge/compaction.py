@@ -132,9 +132,13 @@ class Compaction:
             return None
         context = await self._services.conversations.context(session)
         messages = [stored.message for stored in context.messages]
-        path = await self._services.transcripts.snapshot(
-            session, self._subject.session_key, messages, now
-        )
+        try:
+            path = await self._services.transcripts.snapshot(
+                session, self._subject.session_key, messages, now
+            )
+        except OSError:
+            log.exception("run %s: no transcript could be written", self._subject.run_id)
+            return None
         log.warning("run %s: the conversation was written to %s", self._subject.run_id, path)
         return PurePath(path).name  # the folder's name holds the session's key: not for the model
 

@@ -39,7 +39,7 @@ def sentence_key(error: BaseException) -> str:
         return _OF_REFUSAL.get(error.refusal.kind, "error")
     if isinstance(error, ProviderDown):
         return _OF_REFUSAL.get(error.kind, "error")
-    if isinstance(error, StoreError):
+    if isinstance(error, StoreError | OSError):  # the database, or a day's file
         return "error_store"
     return "error"
 

@@ -132,6 +132,15 @@ async def test_an_emergency_writes_a_transcript_that_the_model_can_read(tmp_path
     assert (snapshot.parent / "latest").resolve() == snapshot.resolve()
 
 
+async def test_what_cannot_be_kept_does_not_leave_and_the_person_is_told(tmp_path: Path) -> None:
+    (tmp_path / "memory").write_text("a file where a folder should be")
+    async with bed(tmp_path, ["a"] * 9, max_turns=4) as it:
+        await talk(it, 4)
+        assert "cannot store anything" in await it.ask("and now?")
+        context = await it.services.conversations.context(1)
+        assert context.boundary is None, "nothing has left"
+
+
 async def test_emergencies_are_rare(tmp_path: Path) -> None:
     overflow = refusal(RefusalKind.OVERFLOW)
     many = [calls((f"c{i}", "read_transcript", {"offset": i})) for i in range(3)]
