@@ -107,14 +107,14 @@ class Commands:
         return call.say("ask_what")
 
     async def _new(self, call: _Call) -> str:
-        if self._lanes.busy(call.place.key):
+        if await self._is_answering(call.place):
             return call.say("new_while_running")
         session = await self._services.conversations.open(call.place)
         await self._services.conversations.begin_new(session)
         return call.say("new")
 
     async def _compact(self, call: _Call) -> str:
-        if self._lanes.busy(call.place.key):
+        if await self._is_answering(call.place):
             return call.say("not_while_running")
         focus = call.message.command.args if call.message.command else ""
         return await self._context.compact(call.message, call.place, focus, call.say)
@@ -123,9 +123,16 @@ class Commands:
         return await self._context.show(call.message, call.place, call.say)
 
     async def _undo(self, call: _Call) -> str:
-        if self._lanes.busy(call.place.key):
+        if await self._is_answering(call.place):
             return call.say("not_while_running")
         return await self._context.undo(call.place, call.say)
+
+    async def _is_answering(self, place: SessionPlace) -> bool:
+        """Whether a run is under way, or one that was begun waits for its provider."""
+        if self._lanes.busy(place.key):
+            return True
+        rows = await self._services.inbox.open_turns(place.key)
+        return any(row.run_id is not None for row in rows)
 
     async def _status(self, call: _Call) -> str:
         services, say = self._services, call.say

@@ -112,6 +112,13 @@ async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Pat
         assert await it.services.inbox.open_sessions(("fake",)) == []
 
 
+async def test_nothing_takes_a_question_away_that_waits_for_its_provider(tmp_path: Path) -> None:
+    async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED), "fine"]) as it:
+        await it.ask("hi")
+        for command in ("/undo", "/new", "/compact"):
+            assert "Stop the running answer first" in await it.ask(command)
+
+
 async def test_a_message_that_comes_during_an_outage_is_acknowledged(tmp_path: Path) -> None:
     async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED)]) as it:
         await it.ask("hi")
