@@ -24,9 +24,10 @@ class Loaded:
     resumed: tuple[Message, ...]
 
 
-def load(context: Context, run_id: str | None) -> Loaded:
+def load(context: Context, run_id: str | None, question: Message | None = None) -> Loaded:
     """The conversation as turns; the run's own ends with its question. `run_id` None: there is no
-    run, all turns are old."""
+    run, all turns are old. `question`: that of the run, which stands even where the context no
+    longer holds it."""
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
@@ -39,6 +40,9 @@ def load(context: Context, run_id: str | None) -> Loaded:
         else:
             turn = closed(turn)
         turns.append(turn)
+    if question is not None and not any(m.run_id == run_id for m in context.messages):
+        turns.append((question,))
+        starts.append(starts[-1] + 1 if starts else 0)
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:

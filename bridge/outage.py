@@ -106,8 +106,11 @@ class Outages:
             return False
         self._postponed[session] = times
         self._waiting[session] = down.provider
-        if self._state(down.provider).outage is None:  # it came back in the meantime
+        outage = self._state(down.provider).outage
+        if outage is None:  # it came back in the meantime
             self._wake(session)
+        elif down.provider not in self._timers:  # the last try came to nothing, and nobody waited
+            self._set_timer(down.provider, (outage.until - datetime.now(UTC)).total_seconds())
         return True
 
     def tell_once(self, session: str, provider: str) -> bool:
@@ -163,7 +166,7 @@ class Outages:
         self._stop_timer(provider)
         loop = asyncio.get_running_loop()
         # A little later than the time that was told: clocks differ in their last digit.
-        self._timers[provider] = loop.call_later(pause_s + 0.05, self._try, provider)
+        self._timers[provider] = loop.call_later(max(0.0, pause_s) + 0.05, self._try, provider)
 
     def _stop_timer(self, provider: str) -> None:
         timer = self._timers.pop(provider, None)

@@ -173,7 +173,8 @@ class Turn:
     async def _prepare(self, run: ActiveRun) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(await services.conversations.context(plan.session), plan.run_id)
+        context = await services.conversations.context(plan.session)
+        loaded = load(context, plan.run_id, self._question)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,

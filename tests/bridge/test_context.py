@@ -43,6 +43,16 @@ def test_what_was_stored_of_the_run_itself_is_resumed_not_history() -> None:
     assert loaded.resumed == (assistant_text("half"),)
 
 
+def test_the_question_stands_even_where_the_context_no_longer_holds_it() -> None:
+    loaded = load(
+        Context(tuple(stored("r1", user_text("old"), assistant_text("x"))), None),
+        "r2",
+        user_text("q"),
+    )
+    assert loaded.working.newest == (user_text("q"),)
+    assert load(Context((), None), "r2", user_text("q")).working.turns == ((user_text("q"),),)
+
+
 def test_turns_before_the_brief_mark_are_question_and_answer() -> None:
     first = stored("r1", user_text("q1"), calls(("a", "t", {})), assistant_text("x"), first=1)
     second = stored("r2", user_text("q2"), assistant_text("y"), first=10)

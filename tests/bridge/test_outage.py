@@ -126,6 +126,23 @@ async def test_a_message_that_comes_during_an_outage_is_acknowledged(tmp_path: P
         await it.until(lambda: (message.message_id, True) in it.channel.marks)
 
 
+async def test_a_question_that_comes_after_a_try_that_was_broken_off_gets_its_own_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bridge.outage.PAUSES_S", (0,))
+    monkeypatch.setattr("bridge.outage.PROBE_S", 0.01)
+    woken = asyncio.Event()
+    outages = Outages(lambda _: woken.set())
+    outages.note("p", "a", UNAUTHORISED)
+    await asyncio.sleep(0.06)  # the timer finds nobody
+    outages.admit("p", "a")  # tries, and is stopped before it knows
+    with pytest.raises(ProviderDown) as down:
+        outages.admit("p", "b")
+    assert outages.postpone("b", down.value)
+    await asyncio.wait_for(woken.wait(), 10)
+    outages.close()
+
+
 @pytest.mark.usefixtures("short_pauses")
 async def test_a_question_that_a_provider_never_answers_is_told_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
