@@ -8,7 +8,6 @@ provider's own rules are its renderer's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
 
 from agent.legality import is_legal, is_said, violations
 from agent.messages import (
@@ -184,9 +183,8 @@ def _joined(blocks: Sequence[Block], more: Sequence[Block]) -> Sequence[Block]:
     if not more:
         return blocks
     if isinstance(blocks, list):
-        grown = cast("list[Block]", blocks)
-        grown += more
-        return grown
+        blocks += more
+        return blocks
     return [*blocks, *more]
 
 
