@@ -181,7 +181,7 @@ class ModelCalls:
             case K.OUTPUT_CAP:
                 return await self._ask_for_less(refusal)
             case K.FORMAT:
-                if self._once(K.FORMAT) and self._working.without_thoughts():
+                if self._once(K.FORMAT) and await self._working.plainer():
                     return True
                 return await self._working.reset(self.model.sizes)
             case K.MEDIA:

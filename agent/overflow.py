@@ -124,7 +124,7 @@ def reset(working: Working) -> Trimmed:
     newest = working.newest
     dropped = tuple(chain.from_iterable((*working.turns[:-1], newest[1:])))
     note = (
-        f"{BOUNDARY} The conversation had become too long for the model and was left out. "
+        f"{BOUNDARY} What was said before could not be sent to the model and was left out here. "
         f"{executed(newest)}"
     )
     left = working.left + len(working.turns) - 1

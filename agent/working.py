@@ -12,7 +12,17 @@ from dataclasses import replace
 from typing import Protocol
 
 from agent import overflow
-from agent.context import Budget, Sizes, Trimmed, Working, map_blocks, size, trim, without_thinking
+from agent.context import (
+    Budget,
+    Sizes,
+    Trimmed,
+    Working,
+    make_brief,
+    map_blocks,
+    size,
+    trim,
+    without_thinking,
+)
 from agent.history import repair
 from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock
 from agent.overflow import Rung
@@ -126,9 +136,15 @@ class WorkingCopy:
             await self._keeper.bound(rung, working)
         self.was_reset = self.was_reset or rung is Rung.RESET
 
-    def without_thoughts(self) -> bool:
-        """Leave all reasoning out; whether that changed anything."""
-        return self._change(lambda block: block, drop_thinking=True)
+    async def plainer(self) -> bool:
+        """For a provider that refuses the form: no reasoning, and old turns as question and answer
+        only. Whether that changed anything."""
+        changed = self._change(lambda block: block, drop_thinking=True)
+        trimmed = make_brief(Trimmed(self._working), len(self._working.turns) - 1)
+        if trimmed.working.turns == self._working.turns:
+            return changed
+        await self._take(trimmed, None)
+        return True
 
     def without_images(self) -> bool:
         """Every image becomes a line of text; whether there was one."""

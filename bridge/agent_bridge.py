@@ -288,7 +288,9 @@ class AgentBridge:
         while the store cannot write, it is answered before."""
         stopped = self._stopping.act(message, place)
         storing = asyncio.ensure_future(
-            self._services.inbox.put_stop(_entry(message, place, "act"), stopped.requests)
+            self._services.inbox.put_stop(
+                _entry(message, place, "act"), stopped.running, stopped.waiting
+            )
         )
         done, _ = await asyncio.wait({storing}, timeout=STORE_WAIT_S)
         if not done:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePath
 
+from agent.calls import CallOutcome
 from agent.context import Working
 from agent.errors import LimitReached, ProviderError
 from agent.messages import Message, user_text
@@ -94,17 +95,32 @@ class Compaction:
             return None
         try:
             await self._services.gate.check(1)
+        except LimitReached:
+            return None
+        made = Summary("", None)
+        outcome: CallOutcome = "cancelled"
+        try:
             async with asyncio.timeout(self._wait_s):
                 made = await summarise(self._model, dropped, earlier, self._focus)
-        except (LimitReached, ProviderError, TimeoutError) as error:
+            outcome = "completed"
+        except (ProviderError, TimeoutError) as error:
+            outcome = "failed"
             log.info("run %s: a digest instead of a summary: %s", self._subject.run_id, error)
             return None
-        await self._book(made, dropped, earlier)
+        finally:
+            await self._book(made, outcome, dropped, earlier)
         if not made.text or sizes.message(user_text(made.text)) >= replaced:
             return None
         return made.text
 
-    async def _book(self, made: Summary, dropped: Sequence[Message], earlier: str | None) -> None:
+    async def _book(
+        self,
+        made: Summary,
+        outcome: CallOutcome,
+        dropped: Sequence[Message],
+        earlier: str | None,
+    ) -> None:
+        """Also a call that failed or was stopped: it was made, and may cost."""
         sizes, subject = self._model.sizes, self._subject
         asked = sizes.request(request(self._model, dropped, earlier, self._focus))
         usage = made.usage or Usage(asked, sizes.text(made.text), estimated=True)
@@ -116,7 +132,7 @@ class Compaction:
             subject.person,
             self._model.name,
             "summary",
-            "completed",
+            outcome,
             usage,
             self._model.cost_microusd(usage),
         )
@@ -144,10 +160,17 @@ class Compaction:
 
     async def bound(self, rung: Rung | None, working: Working) -> None:
         """See `Keeper.bound`."""
+        await self._bound(rung, working, None)
+
+    async def bound_since(self, boundary_id: int, working: Working) -> bool:
+        """The same for a /compact, unless the context got another boundary in the meantime."""
+        return await self._bound(Rung.COMPACT, working, boundary_id)
+
+    async def _bound(self, rung: Rung | None, working: Working, since: int | None) -> bool:
         starts = self._starts
         first = min(working.left, len(starts) - 1)
         behind = working.left + working.brief
-        await self._services.conversations.bound(
+        return await self._services.conversations.bound(
             self._subject.session,
             Boundary(
                 "trim" if rung is None else rung.value,
@@ -155,4 +178,5 @@ class Compaction:
                 starts[min(behind, len(starts) - 1)] if working.brief else None,
                 working.note,
             ),
+            since=since,
         )

@@ -15,7 +15,7 @@ from bridge.session import memory_scope
 from bridge.texts import Say
 from bridge.turn import TurnServices
 from channels.base import InboundMessage
-from memory.conversations import Boundary, SessionPlace
+from memory.conversations import SessionPlace
 
 KEPT_TURNS = 2  # the newest ones, which /compact leaves as they are
 COMPACT_WAIT_S = 60.0  # somebody asked for the summary: it may take longer than within a run
@@ -35,7 +35,8 @@ class ContextCommands:
         """Older turns become a summary now; `focus` is what to keep above all."""
         conversations = self._services.conversations
         session = await conversations.open(place)
-        loaded = load(await conversations.context(session), None)
+        context = await conversations.context(session)
+        loaded = load(context, None)
         before = loaded.working
         trimmed = drop_turns(Trimmed(before), len(before.turns) - KEPT_TURNS)
         if not trimmed.dropped:
@@ -59,9 +60,8 @@ class ContextCommands:
         )
         note = await keeper.flush(trimmed.dropped, before.note, summarise=True)
         after = replace(trimmed.working, note=note)
-        await conversations.bound(
-            session, Boundary("compact", loaded.starts[after.left], None, note)
-        )
+        if not await keeper.bound_since(context.boundary_id, after):
+            return say("context_changed")
         return say(
             "compacted",
             turns=after.left,

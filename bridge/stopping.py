@@ -38,9 +38,9 @@ class Stopped:
     waiting: tuple[InboxKey, ...] = ()
 
     @property
-    def requests(self) -> tuple[InboxKey, ...]:
-        """Every message that is not to be answered any more."""
-        return (*self.waiting, *(self.run.requests if self.run is not None else ()))
+    def running(self) -> tuple[InboxKey, ...]:
+        """The messages that the stopped run was answering."""
+        return self.run.requests if self.run is not None else ()
 
 
 @dataclass(frozen=True, slots=True)

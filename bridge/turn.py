@@ -156,11 +156,13 @@ class Turn:
         return Delivery(open_reply, token, self._services.errors, f"run {plan.run_id}")
 
     async def _begin(self) -> Message:
-        """The question, stored; that of /retry is the one that was asked before."""
+        """The question, stored: that of a run that was begun before as it was then (a file may be
+        gone by now), that of /retry as it was asked."""
         plan, conversations = self._plan, self._services.conversations
         question = None
-        if plan.retry_of is not None:
-            question = await conversations.question_of(plan.retry_of)
+        asked_before = plan.run_id if plan.taken_up else plan.retry_of
+        if asked_before is not None:
+            question = await conversations.question_of(asked_before)
         if question is None:
             question = await user_message(plan.question, plan.channel)
         if not question.blocks and not plan.taken_up:
@@ -286,7 +288,9 @@ class Turn:
         if outcome.ending == "cancelled":
             return _joined(shown, self._say("stopped"), self._effects())
         if outcome.error is not None:
-            return _joined(shown, await self._sentence(outcome.error))
+            reset = self._agent is not None and self._agent.context_was_reset
+            told = self._say("context_reset") if reset else ""
+            return _joined(shown, await self._sentence(outcome.error), told)
         if self._agent is None:
             return shown
         return _joined(shown or self._stored_answer(self._agent), *self._afterwords(self._agent))
@@ -339,8 +343,10 @@ class Turn:
         except ChannelUnavailable as error:
             await self._services.errors.report(error, f"delivery of run {self._plan.run_id}")
             return outcome.ending == "cancelled"
-        except Exception as error:  # noqa: BLE001 - a border: reported, and the turn still ends
-            await self._services.errors.report(error, f"settling run {self._plan.run_id}")
+        except Exception as error:  # noqa: BLE001 - a border: reported, told, and the turn still ends
+            place = f"delivery of run {self._plan.run_id}"
+            error_id = await self._services.errors.report(error, place)
+            await self._quietly(self._delivery.notice(self._say("error", id=error_id)))
         return True
 
     async def _deliver(self, outcome: Outcome, text: str) -> None:

@@ -51,10 +51,12 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What of a session goes to a model, oldest first, and the boundary that it starts at."""
+    """What of a session goes to a model, oldest first, and the boundary that it starts at.
+    `boundary_id`: that row's id, 0 without one."""
 
     messages: tuple[StoredMessage, ...]
     boundary: Boundary | None
+    boundary_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +140,23 @@ class Conversations:
     async def context(self, session: int) -> Context:
         """The messages since the newest boundary, without runs that were taken out."""
         newest = await self._database.read(
-            "SELECT kind, start_id, brief_id, note FROM boundaries WHERE session_id = ?"
+            "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
             " ORDER BY id DESC LIMIT 1",
             (session,),
         )
-        boundary = Boundary(*newest[0]) if newest else None
+        boundary = Boundary(*newest[0][:4]) if newest else None
         rows = await self._database.read(
             "SELECT id, run_id, ordinal, body, created_at FROM messages"
             " WHERE session_id = :s AND id >= :start"
             " AND run_id NOT IN (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
             {"s": session, "start": boundary.start_id if boundary else 0},
         )
-        return Context(tuple(_stored(row) for row in rows), boundary)
+        boundary_id = int(newest[0]["id"]) if newest else 0
+        return Context(tuple(_stored(row) for row in rows), boundary, boundary_id)
 
-    async def bound(self, session: int, boundary: Boundary) -> None:
-        """From now on the context starts there; what was said stays stored."""
+    async def bound(self, session: int, boundary: Boundary, *, since: int | None = None) -> bool:
+        """From now on the context starts there; what was said stays stored. `since`: only while that
+        row is the newest boundary. Whether it was written."""
         values = (
             session,
             boundary.kind,
@@ -162,14 +166,20 @@ class Conversations:
             stamp(),
         )
 
-        def op(connection: sqlite3.Connection) -> None:
+        def op(connection: sqlite3.Connection) -> bool:
+            newest = connection.execute(
+                "SELECT COALESCE(MAX(id), 0) FROM boundaries WHERE session_id = ?", (session,)
+            ).fetchone()
+            if since is not None and newest[0] != since:
+                return False
             connection.execute(
                 "INSERT INTO boundaries (session_id, kind, start_id, brief_id, note, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 values,
             )
+            return True
 
-        await self._database.write(op)
+        return await self._database.write(op)
 
     async def begin_new(self, session: int) -> None:
         """From now on the context is empty; what was said stays stored."""

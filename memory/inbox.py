@@ -65,9 +65,12 @@ class Inbox:
         """Store a message; its row id, or None when it is stored already (a redelivery)."""
         return await self._database.write(lambda connection: _put(connection, entry))
 
-    async def put_stop(self, entry: Entry, stopped: Sequence[InboxKey]) -> int | None:
+    async def put_stop(
+        self, entry: Entry, running: Sequence[InboxKey], waiting: Sequence[InboxKey]
+    ) -> int | None:
         """Store a stop and close the messages that it has stopped, in one transaction: a crash right
-        after brings none of them back. The stop's row id, or None when it is stored already."""
+        after brings none of them back. Those that were waiting can be opened again (`reopen`). The
+        stop's row id, or None when it is stored already."""
         now = stamp()
 
         def op(connection: sqlite3.Connection) -> int | None:
@@ -75,7 +78,10 @@ class Inbox:
                 "UPDATE inbox SET state = 'done', outcome = 'cancelled', done_at = ?,"
                 " stopped_by = ? WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
                 " AND state = 'open'",
-                [(now, entry.event, *key) for key in stopped],
+                [
+                    *((now, None, *key) for key in running),
+                    *((now, entry.event, *key) for key in waiting),
+                ],
             )
             return _put(connection, entry)
 
@@ -88,7 +94,7 @@ class Inbox:
             rows = connection.execute(
                 "UPDATE inbox SET state = 'open', outcome = NULL, done_at = NULL, stopped_by = NULL"
                 " WHERE session_id = (SELECT id FROM sessions WHERE key = ?) AND person = ?"
-                " AND stopped_by = ? AND kind = 'turn' AND run_id IS NULL RETURNING id",
+                " AND stopped_by = ? AND kind = 'turn' RETURNING id",
                 (session_key, person, stop_event),
             ).fetchall()
             return [int(row[0]) for row in rows]

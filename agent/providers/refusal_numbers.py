@@ -48,8 +48,10 @@ _CLAUSE = 70  # characters that can say what the number after them means
 _THOUSANDS = re.compile(
     r"(?<![a-z0-9_.,-])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:\.\d{3})+|(?:['_]\d{3})+)(?![\d.,]\d)"
 )
+# Thousands set apart by spaces, as many languages write them. Two numbers that only stand side by
+# side look the same: a status or a code before them decides.
 _SPACED = re.compile(
-    r"(?<![\d.,-])\d{1,3}(?: \d{3})+(?= ?(?:[^\W\d]+ )?(?:tok|jeton|ток|トークン|토큰))"
+    r"(?<![\d.,-])(?<!code )(?<!status )(?<!http )(?<!error )\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)"
 )
 _NOT_NUMBERS = re.compile(r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\b\d+:\d+\S*")
 _NUMBER = re.compile(

@@ -592,3 +592,9 @@ async def test_a_message_that_we_fail_on_is_answered_and_does_not_hold_up_the_qu
 async def test_an_answer_that_nobody_could_see_counts_as_empty(tmp_path: Path) -> None:
     async with bed(tmp_path, ["\u200b", "Here."]) as it:
         assert await it.ask("hi") == "\u200bHere."
+
+
+async def test_an_answer_that_fails_on_its_way_for_a_fault_of_ours_is_told(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["Here."]) as it:
+        it.channel.failures = [TypeError("a fault of ours")]
+        assert "Error id" in await it.ask("hi")

@@ -4,6 +4,7 @@ compacted with a summary, and changed by commands that delete nothing."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from agent.messages import Message, ToolUseBlock, assistant_text, user_text
 from agent.testing import calls, refusal
 from bridge.compaction import Compaction
 from bridge.loading import INTERRUPTED_MARK, load
+from channels.base import Attachment
 from memory.conversations import Boundary, Context, StoredMessage
 from tests.bridge.bed import Bed, bed
 
@@ -220,3 +222,49 @@ async def test_nothing_of_the_context_changes_while_a_run_is_under_way(tmp_path:
         assert set(it.channel.finals) == {"Stop the running answer first (/cancel)."}
         stall.set()
         await it.bridge.idle()
+
+
+async def test_a_compaction_does_not_bring_an_old_conversation_back(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, lambda _: held(it), lambda _: released(it)]) as it:
+        await talk(it, 4)
+        it.provider.streaming.clear()
+        await it.send("/compact")
+        await it.provider.streaming.wait()
+        await it.send("/new")
+        await it.until(lambda: any("new conversation begins" in t for t in it.channel.finals))
+        assert it.provider.stall is not None
+        it.provider.stall.set()
+        await it.until(lambda: any("changed while" in text for text in it.channel.finals))
+        it.provider.stall = None
+        await it.ask("hello")
+        assert it.said() == [("user", "hello")]
+
+
+async def test_a_refusal_of_form_is_met_by_a_plainer_history_before_a_reset(tmp_path: Path) -> None:
+    step = calls(("a", "current_time", {}))
+    async with bed(tmp_path, [step, "one", refusal(RefusalKind.FORMAT), "two"]) as it:
+        await it.ask("q1")
+        assert await it.ask("q2") == "two"
+        assert [role for role, _ in it.said()] == ["user", "assistant", "user"]
+        assert it.said()[0][1].endswith("q1")
+        assert it.provider.requests[-1].messages[1].tool_uses == ()
+
+
+async def test_a_reset_is_told_also_when_nothing_helped(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one " * 500, *[refusal(RefusalKind.FORMAT)] * 4]) as it:
+        await it.ask("q1")
+        assert "your newest message only" in await it.ask("q2")
+
+
+async def test_a_question_that_is_taken_up_needs_its_file_no_more(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["never"], stall=asyncio.Event()) as it:
+        it.channel.files = {"f": b"the file's words"}
+        attachment = Attachment("document", "f", "a.txt", "text/plain")
+        await it.bridge.receive(replace(it.channel.message("read"), attachments=(attachment,)))
+        await it.provider.streaming.wait()
+    async with bed(tmp_path, ["read it"]) as it:
+        await it.bridge.resume()
+        await it.until(lambda: it.channel.finals)
+        assert it.channel.finals == ["read it"]
+        assert "the file's words" in it.said()[0][1]

@@ -136,10 +136,10 @@ async def test_a_stop_closes_what_it_has_stopped_together_with_its_own_row(
     await inbox.put(entry("m:1"))
     await inbox.put(entry("m:2"))
     key = (PLACE.channel, PLACE.account, PLACE.chat, "m:1")
-    stop = await inbox.put_stop(entry("m:3", kind="act"), [key])
+    stop = await inbox.put_stop(entry("m:3", kind="act"), [], [key])
     assert stop is not None
     assert len(await inbox.open_turns(PLACE.key)) == 1
-    assert await inbox.put_stop(entry("m:3", kind="act"), []) is None, "a redelivered stop"
+    assert await inbox.put_stop(entry("m:3", kind="act"), [], []) is None, "a redelivered stop"
     assert await inbox.last_outcome(PLACE.key) == "cancelled"
     assert len(await inbox.reopen(PLACE.key, "somebody else", "m:3")) == 0
     assert len(await inbox.reopen(PLACE.key, "u1", "m:3")) == 1
