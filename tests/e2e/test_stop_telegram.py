@@ -50,8 +50,11 @@ class World:
 @pytest.fixture(autouse=True)
 def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a chat may get in a second is tested in tests/channels/telegram; here it takes time."""
-    buckets = "channels.telegram.limiter._chat_buckets"
-    monkeypatch.setattr(buckets, lambda group: [AsyncLimiter(30, 1)])
+
+    def wide(group: bool) -> list[AsyncLimiter]:
+        return [AsyncLimiter(30, 1)]
+
+    monkeypatch.setattr("channels.telegram.limiter._chat_buckets", wide)
 
 
 @pytest.fixture(params=["anthropic", "openai"])
