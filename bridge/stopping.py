@@ -104,7 +104,7 @@ class Stopping:
         run = self._target(message, place)
         if run is None or not (as_admin or self._may_stop(message, run)):
             return Stopped(waiting=waiting)
-        if message.sent_at < run.asked_at and message.press is None:
+        if _is_older(message, run):
             return Stopped(waiting=waiting)
         again = not run.token.cancel()
         return Stopped(run, again, waiting)
@@ -128,8 +128,9 @@ class Stopping:
     async def _nothing_stopped(
         self, message: InboundMessage, place: SessionPlace, say: Say
     ) -> StopAnswer:
-        if self._target(message, place) is not None:
-            return StopAnswer(say("not_yours"))
+        run = self._target(message, place)
+        if run is not None:
+            return StopAnswer(say("stop_is_older" if _is_older(message, run) else "not_yours"))
         if message.press is not None:
             # a list of several runs keeps its buttons for the others
             return StopAnswer(say("already_over"), spent=not self._in_other_threads(message))
@@ -191,3 +192,8 @@ class Stopping:
                 case _:
                     pass
         return tuple(dropped)
+
+
+def _is_older(message: InboundMessage, run: ActiveRun) -> bool:
+    """Whether a command or word was sent before the question that it would stop."""
+    return message.sent_at < run.asked_at and message.press is None

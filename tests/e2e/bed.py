@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from agent.messages import JsonObject
 from agent.settings import ModelSettings, PriceSettings, ProviderSettings
+from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.app import Stopping, serve
 from bridge.log import Redactor
 from bridge.settings import Channels, Config
@@ -21,12 +23,31 @@ from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
 
+class Hanging:
+    """A tool that changes something outside, has begun and does not end."""
+
+    spec = ToolSpec("pay", "Pays a bill.", {"type": "object"}, side_effects=True)
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+        raise AssertionError("it does not end by itself")
+
+
 class App:
     """A running bot; `stop` it like a SIGTERM does."""
 
-    def __init__(self, config: Config, data: Path) -> None:
+    def __init__(self, config: Config, data: Path, more_tools: tuple[Tool, ...] = ()) -> None:
         self.config = config
         self.data = data
+        self.more_tools = more_tools
         self.stopping = Stopping()
         self.task: asyncio.Task[int] | None = None
 
@@ -34,7 +55,14 @@ class App:
         redactor = Redactor(self.config.secrets())
         self.stopping = Stopping()
         self.task = asyncio.create_task(
-            serve(self.config, self.data, redactor, self.stopping, console=False)
+            serve(
+                self.config,
+                self.data,
+                redactor,
+                self.stopping,
+                console=False,
+                more_tools=self.more_tools,
+            )
         )
 
     async def stop(self) -> int:
@@ -91,8 +119,10 @@ async def llm_server(kind: str = "anthropic") -> AsyncIterator[LlmServer]:
 
 
 @asynccontextmanager
-async def running(made: Config, data: Path) -> AsyncIterator[App]:
-    app = App(made, data)
+async def running(
+    made: Config, data: Path, more_tools: tuple[Tool, ...] = ()
+) -> AsyncIterator[App]:
+    app = App(made, data, more_tools)
     await app.start()
     try:
         yield app
