@@ -32,7 +32,8 @@ Ending = Literal["completed", "cancelled", "failed", "interrupted"]
 @dataclass(slots=True)
 class ActiveRun:
     """A run under way. `requests` are the messages that it answers, `asked_at` the platform's time of
-    the newest of them. `over`: its answer is out, there is nothing left to stop."""
+    the newest of them. `ended_as`: its answer is out, there is nothing left to stop; how its rows in
+    the inbox are to be closed."""
 
     run_id: str
     session_key: str
@@ -41,7 +42,7 @@ class ActiveRun:
     asked_at: datetime
     requests: tuple[InboxKey, ...]
     token: CancelToken
-    over: bool = False
+    ended_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class _Lane:
     task: asyncio.Task[None]
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     active: ActiveRun | None = None
+    last: ActiveRun | None = None
 
 
 class Lanes:
@@ -97,7 +99,15 @@ class Lanes:
         """The session's run, or None; one whose answer is out is none."""
         lane = self._lanes.get(session_key)
         run = lane.active if lane else None
-        return None if run is None or run.over else run
+        return None if run is None or run.ended_as is not None else run
+
+    def just_ended(self, session_key: str) -> str | None:
+        """How the session's last run has ended, as long as its rows may still be open; else None."""
+        lane = self._lanes.get(session_key)
+        if lane is None:
+            return None
+        run = lane.active or lane.last
+        return run.ended_as if run is not None else None
 
     def all_active(self) -> list[ActiveRun]:
         """The runs of all sessions."""
@@ -142,7 +152,7 @@ class Lanes:
             await asyncio.wait({settling})
             raise
         finally:
-            lane.active = None
+            lane.last, lane.active = run, None
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more, give running work `patience_s` seconds, then interrupt it."""

@@ -141,7 +141,8 @@ class Stopping:
                 for run in elsewhere
             )
             return StopAnswer(say("running_elsewhere"), buttons)
-        if await self._inbox.last_outcome(place.key) == "answered":
+        ended_as = self._lanes.just_ended(place.key)
+        if (ended_as or await self._inbox.last_outcome(place.key)) == "answered":
             return StopAnswer(say("nothing_running_complete"))
         return StopAnswer(say("nothing_running"))
 

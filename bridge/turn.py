@@ -352,16 +352,16 @@ class Turn:
     async def _deliver(self, outcome: Outcome, text: str) -> None:
         stoppable = outcome.ending != "cancelled"
         part = await self._delivery.finish(text, stoppable=stoppable)
-        self._run_is_over()
+        self._run_is_over(_OUTCOMES[outcome.ending])
         if part is not None:
             some = self._say("stopped_parts", sent=part.sent, of=part.of)
             await self._delivery.notice(some if part.sent else self._say("stopped"))
         elif stoppable and self._token.cancelled:  # the stop came while the last part went out
             await self._delivery.notice(self._say("nothing_running_complete"))
 
-    def _run_is_over(self) -> None:
+    def _run_is_over(self, ended_as: str) -> None:
         if self._active is not None:
-            self._active.over = True
+            self._active.ended_as = ended_as
 
     async def _quietly(self, step: Awaitable[None]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""

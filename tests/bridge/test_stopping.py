@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +82,26 @@ async def test_a_stop_right_after_the_answer_says_that_it_is_complete(tmp_path: 
     async with bed(tmp_path, ["Here."]) as it:
         await it.ask("hi")
         assert await it.ask("/cancel") == "Nothing is running; the last answer is complete."
+
+
+async def test_a_stop_right_after_the_answer_does_not_depend_on_what_is_stored_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["Here."]) as it:
+        stored, close = asyncio.Event(), it.services.inbox.close
+
+        async def closing(ids: Sequence[int], outcome: str) -> None:
+            await stored.wait()
+            await close(ids, outcome)
+
+        monkeypatch.setattr(it.services.inbox, "close", closing)
+        await it.send("hi")
+        await it.until(lambda: it.channel.finals)
+        await it.send("/cancel")
+        await it.until(lambda: len(it.channel.finals) == 2)
+        assert it.channel.finals[1] == "Nothing is running; the last answer is complete."
+        stored.set()
+        await it.bridge.idle()
 
 
 async def test_a_stop_drops_waiting_messages_with_their_number_and_a_way_back(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def slack_settings(server: SlackServer, **ids: Any) -> SlackSettings:
 
 
 @asynccontextmanager
-async def llm_server(kind: str = "anthropic") -> AsyncIterator[LlmServer]:
+async def llm_server(kind: str = "anthropic") -> AsyncGenerator[LlmServer]:
     server: LlmServer = AnthropicServer() if kind == "anthropic" else OpenAIServer()
     async with server:
         yield server
@@ -121,7 +121,7 @@ async def llm_server(kind: str = "anthropic") -> AsyncIterator[LlmServer]:
 @asynccontextmanager
 async def running(
     made: Config, data: Path, more_tools: tuple[Tool, ...] = ()
-) -> AsyncIterator[App]:
+) -> AsyncGenerator[App]:
     app = App(made, data, more_tools)
     await app.start()
     try:
