@@ -255,6 +255,7 @@ class ModelCalls:
             self._note(call, "cancelled")  # booked when the run is settled
             raise
         self._ports.health.note(provider, None)
+        self._working.answered()
         await self._ports.book(self._note(call, "completed"))
         return completed
 

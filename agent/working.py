@@ -96,6 +96,10 @@ class WorkingCopy:
                 return True
         return False
 
+    def answered(self) -> None:
+        """A model has taken the copy as it is: for what comes later every rung can help again."""
+        self._untried = list(overflow.LADDER)
+
     async def reset(self, sizes: Sizes) -> bool:
         """The last rung at once; false when it was tried or makes nothing smaller."""
         self._untried = [rung for rung in self._untried if rung is Rung.RESET]

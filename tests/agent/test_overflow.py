@@ -106,6 +106,21 @@ async def test_an_overflow_that_never_ends_is_told_after_few_requests() -> None:
     assert len(fixture.provider.requests) <= 5
 
 
+async def test_a_run_that_was_reset_once_can_still_shorten_what_comes_later() -> None:
+    steps: list[Step] = [
+        *[overflow()] * 1,
+        calls(("a", "echo", {"say": "x" * 40_000})),
+        overflow(),
+        "done",
+    ]
+    fixture = Fixture(steps, window=1_000_000)
+    run = fixture.run(long_history(1))
+    assert await run.execute() == "done"
+    last = fixture.provider.requests[-1].messages
+    assert len(result_texts(last[-1])[0]) < 11_000
+    assert len(fixture.tools[0].ran) == 1
+
+
 async def test_a_request_that_is_larger_than_the_minute_is_shrunk_but_nothing_is_reset() -> None:
     refused = ProviderError("s", Refusal(RefusalKind.REQUEST_TOO_LARGE, 429, 2_000, 9_000))
     fixture = Fixture([refused, "done"])
