@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -19,6 +20,7 @@ class Notices:
         self._channels = channels
         self._texts = texts
         self._language = language
+        self._marking: dict[tuple[str, str, str], asyncio.Event] = {}  # reactions on their way
 
     def language(self, message: InboundMessage) -> str:
         """The language in which the message is answered."""
@@ -57,10 +59,23 @@ class Notices:
     async def waits(self, message: InboundMessage) -> None:
         """Acknowledge a message that has to wait: by a reaction, else by a short line."""
         channel = self._channels[message.address.channel]
-        if not await channel.mark_waiting(message.address, message.message_id, True):
+        marked = self._marking[_place_of(message)] = asyncio.Event()
+        try:
+            done = await channel.mark_waiting(message.address, message.message_id, True)
+        finally:
+            del self._marking[_place_of(message)]
+            marked.set()
+        if not done:
             await self.reply(message, self.say(message)("waiting"))
 
     async def waits_no_more(self, message: InboundMessage) -> None:
-        """Take the reaction away."""
+        """Take the reaction away; never before it is there."""
+        marked = self._marking.get(_place_of(message))
+        if marked is not None:
+            await marked.wait()
         channel = self._channels[message.address.channel]
         await channel.mark_waiting(message.address, message.message_id, False)
+
+
+def _place_of(message: InboundMessage) -> tuple[str, str, str]:
+    return (message.address.channel, message.address.chat, message.message_id)

@@ -14,8 +14,9 @@ from agent.errors import RefusalKind
 from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
-from channels.base import Attachment
+from channels.base import Address, Attachment
 from channels.errors import ChannelUnavailable, NotStored
+from channels.testing import FakeChannel
 from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
 
@@ -598,3 +599,26 @@ async def test_an_answer_that_fails_on_its_way_for_a_fault_of_ours_is_told(tmp_p
     async with bed(tmp_path, ["Here."]) as it:
         it.channel.failures = [TypeError("a fault of ours")]
         assert "Error id" in await it.ask("hi")
+
+
+async def test_a_waiting_mark_is_never_taken_away_before_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["one", "two"], stall=stall) as it:
+        slow, mark = asyncio.Event(), FakeChannel.mark_waiting
+
+        async def marking(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> bool:
+            if waiting:
+                await slow.wait()
+            return await mark(it, to, message_id, waiting)
+
+        monkeypatch.setattr(FakeChannel, "mark_waiting", marking)
+        await it.send("a")
+        await it.provider.streaming.wait()
+        await it.send("b")
+        stall.set()
+        await it.until(lambda: len(it.channel.finals) == 2)
+        slow.set()
+        await it.bridge.idle()
+        assert [waiting for _, waiting in it.channel.marks] == [True, False]
