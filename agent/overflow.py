@@ -103,29 +103,31 @@ def aggressive(working: Working) -> Trimmed:
     return replace(trimmed, working=replace(shorter, turns=turns))
 
 
-def emergency(working: Working, snapshot: str) -> Trimmed:
+def emergency(working: Working, snapshot: str, whole: Turn) -> Trimmed:
     """The current turn's question behind a boundary message that names the snapshot, and the turn's
-    newest messages. The note of earlier turns goes: the snapshot has them."""
+    newest messages. The note of earlier turns goes: the snapshot has them. `whole`: the current turn
+    with what has left it before."""
     newest = working.newest
     dropped = tuple(chain.from_iterable(working.turns[:-1]))
     kept = _tail(newest[1:])
     gone = newest[1 : len(newest) - len(kept)]
     note = (
         f"{BOUNDARY} The conversation had become too long for the model. What was said before is in "
-        f"the transcript {snapshot}; read_transcript shows it. {executed(newest)}"
+        f"the transcript {snapshot}; read_transcript shows it. {executed(whole)}"
     )
     left = working.left + len(working.turns) - 1
     smaller = Working(((*newest[:1], *kept),), note.strip(), left)
     return Trimmed(smaller, (*dropped, *gone))
 
 
-def reset(working: Working) -> Trimmed:
-    """The current turn's question alone, with the calls that were executed for it."""
+def reset(working: Working, whole: Turn) -> Trimmed:
+    """The current turn's question alone, with the calls that were executed for it. `whole`: the
+    current turn with what has left it before."""
     newest = working.newest
     dropped = tuple(chain.from_iterable((*working.turns[:-1], newest[1:])))
     note = (
         f"{BOUNDARY} What was said before could not be sent to the model and was left out here. "
-        f"{executed(newest)}"
+        f"{executed(whole)}"
     )
     left = working.left + len(working.turns) - 1
     return Trimmed(Working((newest[:1],), note.strip(), left), dropped)

@@ -53,6 +53,7 @@ class WorkingCopy:
     def __init__(self, working: Working, keeper: Keeper) -> None:
         self._working = replace(working, turns=tuple(map(without_thinking, working.turns)))
         self._keeper = keeper
+        self._whole_turn = working.newest  # the current one, whatever leaves the copy
         self._untried = list(overflow.LADDER)
         self.was_reset = False
 
@@ -63,6 +64,7 @@ class WorkingCopy:
 
     def append(self, message: Message) -> None:
         """One more message of this run."""
+        self._whole_turn = (*self._whole_turn, message)
         self._working = self._working.plus(message)
 
     def request(self, advice: str | None) -> tuple[Message, ...]:
@@ -115,15 +117,17 @@ class WorkingCopy:
             case Rung.EMERGENCY:
                 return await self._emergency(sizes)
             case Rung.RESET:
-                return overflow.reset(working)
+                return overflow.reset(working, self._whole_turn)
 
     async def _emergency(self, sizes: Sizes) -> Trimmed | None:
         # A snapshot is written only where the rung helps; its name is about that long.
-        probe = overflow.emergency(self._working, "x" * 80).working
+        probe = overflow.emergency(self._working, "x" * 80, self._whole_turn).working
         if size(probe, sizes) >= self.size(sizes):
             return None
         snapshot = await self._keeper.snapshot()
-        return None if snapshot is None else overflow.emergency(self._working, snapshot)
+        if snapshot is None:
+            return None
+        return overflow.emergency(self._working, snapshot, self._whole_turn)
 
     async def _take(self, trimmed: Trimmed, rung: Rung | None) -> None:
         before, working = self._working, trimmed.working

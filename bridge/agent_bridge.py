@@ -18,7 +18,7 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
-from bridge.commands import Commands, is_ours, owner_code
+from bridge.commands import CHANGING, Commands, is_ours, owner_code
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
@@ -90,7 +90,9 @@ class AgentBridge:
             settings.who_can_stop,
             settings.timezone,
         )
-        self._commands = Commands(settings.timezone, services, access, models, self._lanes)
+        self._commands = Commands(
+            settings.timezone, services, access, models, self._lanes, self._outages
+        )
 
     # Messages in ----------------------------------------------------------------------------------
 
@@ -270,6 +272,9 @@ class AgentBridge:
             sentence: str | None = await self._ask_after_all(message, place, message.press.value)
         else:
             sentence = await self._commands.carry_out(message, place, say)
+            if message.command is not None and message.command.name in CHANGING:
+                # Never twice: an answer may hang for long, and the process may end meanwhile.
+                await self._services.inbox.close([inbox_id], "done")
         await self._notices.answer(message, sentence, spent=message.press is not None)
         await self._services.inbox.close([inbox_id], "done")
 

@@ -11,6 +11,7 @@ from bridge.access import Access
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
+from bridge.outage import Outages
 from bridge.stopping import STOP_COMMANDS
 from bridge.texts import Say
 from bridge.turn import TurnServices
@@ -21,6 +22,7 @@ from memory.people import OWNER_PREFIX
 COMMANDS = frozenset(
     ("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status", "whoami")
 )  # and those that stop
+CHANGING = frozenset(("new", "undo", "compact"))  # what they do twice is not what they do once
 MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
 
@@ -42,12 +44,13 @@ class Commands:
         access: Access,
         models: tuple[ChatModel, ...],
         lanes: Lanes,
+        outages: Outages,
     ) -> None:
         self._timezone = timezone
         self._services = services
         self._access = access
         self._model = models[0]
-        self._context = ContextCommands(services, self._model, timezone)
+        self._context = ContextCommands(services, self._model, timezone, outages)
         self._lanes = lanes
         self._handlers: dict[str, Callable[[_Call], Awaitable[str]]] = {
             "start": self._start,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePath
 
-from agent.calls import CallOutcome
+from agent.calls import CallOutcome, Health
 from agent.context import Working
-from agent.errors import LimitReached, ProviderError
+from agent.errors import LimitReached, ProviderDown, ProviderError
 from agent.messages import Message, user_text
 from agent.model import ChatModel
 from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
@@ -68,6 +68,7 @@ class Compaction:
         subject: Subject,
         model: ChatModel,
         starts: Sequence[int],
+        health: Health,
         *,
         focus: str = "",
         wait_s: float = SUMMARY_WAIT_S,
@@ -76,6 +77,7 @@ class Compaction:
         self._subject = subject
         self._model = model
         self._starts = starts
+        self._health = health
         self._focus = focus
         self._wait_s = wait_s
         self._summaries = 0
@@ -93,9 +95,11 @@ class Compaction:
         replaced = sum(map(sizes.message, dropped)) + sizes.text(earlier or "")
         if replaced < SMALLEST_TOKENS:
             return None
+        provider = self._model.provider.name
         try:
             await self._services.gate.check(1)
-        except LimitReached:
+            self._health.admit(provider)
+        except (LimitReached, ProviderDown):
             return None
         made = Summary("", None)
         outcome: CallOutcome = "cancelled"
@@ -103,8 +107,11 @@ class Compaction:
             async with asyncio.timeout(self._wait_s):
                 made = await summarise(self._model, dropped, earlier, self._focus)
             outcome = "completed"
+            self._health.note(provider, None)
         except (ProviderError, TimeoutError) as error:
             outcome = "failed"
+            if isinstance(error, ProviderError):
+                self._health.note(provider, error.refusal)
             log.info("run %s: a digest instead of a summary: %s", self._subject.run_id, error)
             return None
         finally:

@@ -11,6 +11,7 @@ from agent.model import ChatModel
 from agent.prompt import build
 from bridge.compaction import Compaction, Subject
 from bridge.loading import load
+from bridge.outage import Outages
 from bridge.session import memory_scope
 from bridge.texts import Say
 from bridge.turn import TurnServices
@@ -24,10 +25,13 @@ COMPACT_WAIT_S = 60.0  # somebody asked for the summary: it may take longer than
 class ContextCommands:
     """/compact, /context and /undo."""
 
-    def __init__(self, services: TurnServices, model: ChatModel, timezone: tzinfo) -> None:
+    def __init__(
+        self, services: TurnServices, model: ChatModel, timezone: tzinfo, outages: Outages
+    ) -> None:
         self._services = services
         self._model = model
         self._timezone = timezone
+        self._outages = outages
 
     async def compact(
         self, message: InboundMessage, place: SessionPlace, focus: str, say: Say
@@ -55,6 +59,7 @@ class ContextCommands:
             subject,
             model,
             loaded.starts,
+            self._outages.health_for(place.key),
             focus=focus,
             wait_s=COMPACT_WAIT_S,
         )

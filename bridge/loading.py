@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from agent.context import Turn, Working, brief
@@ -53,6 +53,11 @@ def load(context: Context, run_id: str | None, question: Message | None = None) 
         brief=behind,
     )
     return Loaded(working, tuple(starts), resumed)
+
+
+def without_run(context: Context, run_id: str | None) -> Context:
+    """The context without one run."""
+    return replace(context, messages=tuple(m for m in context.messages if m.run_id != run_id))
 
 
 def closed(turn: Turn) -> Turn:

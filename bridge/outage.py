@@ -25,6 +25,8 @@ FAILURES = 4  # in a row: one run's call and its three retries
 PAUSES_S = (60.0, 120.0, 300.0, 600.0, 1800.0)  # until the next try; the last one repeats
 PROBE_S = 60.0  # that others wait for the one that tries
 MOST_POSTPONED = 5  # times that one question waits for a provider that only does not answer
+# A gateway's page, or a word about one model, is no sign that a provider is back.
+_SAYS_NOTHING = frozenset({RefusalKind.UNKNOWN, RefusalKind.AUTH})
 _UNAUTHORISED = 401  # 403 and 404 may be about one model only
 
 
@@ -84,7 +86,7 @@ class Outages:
         state.outage = replace(outage, until=now + timedelta(seconds=PROBE_S), probing=True)
 
     def note(self, provider: str, session: str, refusal: Refusal | None) -> None:
-        """A call ended. Anything but a failure for everybody shows that the provider works."""
+        """A call ended. An answer, and most refusals, show that the provider works."""
         state = self._state(provider)
         if refusal is not None and _for_everybody(refusal):
             self._open(provider, state, refusal.kind)
@@ -93,6 +95,8 @@ class Outages:
             state.failing[session] = failures
             if state.outage is not None or failures >= FAILURES:
                 self._open(provider, state, refusal.kind)
+        elif refusal is not None and refusal.kind in _SAYS_NOTHING:
+            pass
         elif state.outage is not None or state.failing:
             self._close(provider, was_down=state.outage is not None)
         if refusal is None:

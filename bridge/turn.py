@@ -27,7 +27,7 @@ from bridge.display import Display
 from bridge.errors import ErrorReporter, sentence_key
 from bridge.gate import MonthlyGate
 from bridge.lanes import ActiveRun, Outcome
-from bridge.loading import load
+from bridge.loading import load, without_run
 from bridge.outage import Outages
 from bridge.question import NothingToRetry, Question, user_message
 from bridge.ratios import Ratios
@@ -167,15 +167,14 @@ class Turn:
             question = await user_message(plan.question, plan.channel)
         if not question.blocks and not plan.taken_up:
             raise NothingToRetry
-        await conversations.begin(
-            plan.session, plan.run_id, question, plan.inbox_ids, instead_of=plan.retry_of
-        )
+        await conversations.begin(plan.session, plan.run_id, question, plan.inbox_ids)
         return question
 
     async def _prepare(self, run: ActiveRun) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
         context = await services.conversations.context(plan.session)
+        context = without_run(context, plan.retry_of)
         loaded = load(context, plan.run_id, self._question)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
@@ -190,8 +189,8 @@ class Turn:
             calls_before=await services.usage.calls_of(plan.run_id) if plan.taken_up else 0,
             resumed=loaded.resumed,
         )
-        keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts)
         health = self._outages.health_for(plan.session_key)
+        keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts, health)
         calls = CallPorts(health, self._book, self._display.take)
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
 
@@ -242,6 +241,7 @@ class Turn:
             await self._quietly(self._tell_outage(outcome.error))
             return  # they stay open: this process takes them up when the provider is back
         await self._quietly(self._keep(outcome))
+        await self._quietly(self._keep_one_attempt(outcome))
         reply = await self._last_word(outcome)
         if await self._delivered(outcome, reply):
             self.ended_as = _OUTCOMES[outcome.ending]
@@ -276,6 +276,20 @@ class Turn:
             messages += enumerate(self._agent.last_run_new_messages, start=1)
         await self._store(messages)
         await self._book_calls()
+
+    async def _keep_one_attempt(self, outcome: Outcome) -> None:
+        """Of a /retry and what it was to replace, the one that has no answer leaves the context."""
+        plan, worse = self._plan, self._plan.retry_of
+        if worse is None or self._question is None:
+            return
+        answered = outcome.ending == "completed" and not self._gave_no_answer
+        await self._services.conversations.leave_out(
+            plan.session, worse if answered else plan.run_id
+        )
+
+    @property
+    def _gave_no_answer(self) -> bool:
+        return self._agent is None or self._agent.gave_no_answer
 
     async def _book_calls(self) -> None:
         """Every call again: those that were cancelled are not booked yet."""

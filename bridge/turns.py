@@ -82,6 +82,8 @@ class Turns:
         none to be made now."""
         await self._close_ended()
         if self._outages.must_wait(session_key):
+            if not await self._open(session_key):
+                self._outages.forget(session_key)
             return False
         waiting = await self._oldest(session_key)
         if not waiting:
@@ -193,11 +195,10 @@ class Turns:
         )
 
     async def _retried(self, row: InboxRow, message: InboundMessage) -> str | None:
-        """The run whose question /retry asks again; None where there is none, or it is under way."""
+        """The run whose question /retry asks again; None where there is none."""
         if message.command is None or message.command.name != RETRY:
             return None
-        last = await self._services.conversations.last_run(row.session)
-        return None if last == row.run_id else last
+        return await self._services.conversations.last_run(row.session, besides=row.run_id)
 
     def _begin(self, waiting: Sequence[_Waiting], plan: TurnPlan) -> ActiveRun | None:
         """The run's token takes the place of its messages'; None when one of them was stopped while

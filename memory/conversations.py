@@ -102,22 +102,14 @@ class Conversations:
         return await self._database.write(op)
 
     async def begin(
-        self,
-        session: int,
-        run_id: str,
-        question: Message,
-        inbox_ids: Sequence[int],
-        *,
-        instead_of: str | None = None,
+        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
     ) -> None:
         """A run begins: its question is stored as ordinal 0 and its inbox rows are taken, in one
-        transaction; the run `instead_of` leaves the context. Idempotent."""
+        transaction. Idempotent."""
         row = _row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> None:
             connection.execute(_APPEND, row)
-            if instead_of is not None:
-                connection.execute(_LEAVE_OUT, (instead_of, session, stamp()))
             connection.executemany(
                 "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
                 [(run_id, id_) for id_ in inbox_ids],
@@ -203,10 +195,11 @@ class Conversations:
         )
         return int(rows[0][0]), rows[0][1]
 
-    async def last_run(self, session: int) -> str | None:
-        """The newest run of the context, or None when it is empty."""
+    async def last_run(self, session: int, *, besides: str | None = None) -> str | None:
+        """The newest run of the context (other than `besides`), or None when there is none."""
         context = await self.context(session)
-        return context.messages[-1].run_id if context.messages else None
+        runs = (stored.run_id for stored in reversed(context.messages))
+        return next((run for run in runs if run != besides), None)
 
     async def question_of(self, run_id: str) -> Message | None:
         """What the run was asked, or None when there is no such run."""

@@ -86,6 +86,17 @@ async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_
     assert len(fixture.tools[0].ran) == 6, "nothing ran twice"
 
 
+async def test_a_reset_after_an_emergency_still_names_every_call() -> None:
+    many = [calls((f"c{i}", "echo", {"say": f"file {i} " + "x" * 9_000})) for i in range(5)]
+    more = [calls((f"d{i}", "echo", {"say": f"more {i} " + "x" * 9_000})) for i in range(2)]
+    fixture = Fixture([*many, overflow(), *more, overflow(), "done"])
+    fixture.keeper.most = 1
+    assert await fixture.run().execute() == "done"
+    (last,) = fixture.provider.requests[-1].messages
+    assert all(f"file {i} " in last.text for i in range(5))
+    assert all(f"more {i} " in last.text for i in range(2))
+
+
 async def test_emergencies_that_are_used_up_are_skipped() -> None:
     steps: list[Step] = [
         *[calls((f"c{i}", "echo", {"say": "x" * 9_000})) for i in range(4)],
@@ -147,8 +158,8 @@ def test_laws_of_the_rungs(turns: int, words: int, target: int) -> None:
     rungs = [
         compact(working, target, SIZES),
         aggressive(working),
-        emergency(working, "s.jsonl"),
-        reset(working),
+        emergency(working, "s.jsonl", working.newest),
+        reset(working, working.newest),
     ]
     for trimmed in rungs:
         kept: Trimmed = trimmed

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import RefusalKind
+from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import repair, violations
 from agent.messages import Message, ToolUseBlock, assistant_text, user_text
-from agent.testing import calls, refusal
+from agent.testing import ScriptedProvider, calls, refusal
 from bridge.compaction import Compaction
 from bridge.loading import INTERRUPTED_MARK, load
 from channels.base import Attachment
@@ -268,3 +268,36 @@ async def test_a_question_that_is_taken_up_needs_its_file_no_more(tmp_path: Path
         await it.until(lambda: it.channel.finals)
         assert it.channel.finals == ["read it"]
         assert "the file's words" in it.said()[0][1]
+
+
+async def test_a_retry_without_an_answer_leaves_the_earlier_one_in_place(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["good", refusal(RefusalKind.CONTENT_FILTER), "next"]) as it:
+        await it.ask("q0")
+        assert "refuses this content" in await it.ask("/retry")
+        await it.ask("q1")
+        assert it.said() == [("user", "q0"), ("assistant", "good"), ("user", "q1")]
+
+
+async def test_an_undo_whose_answer_hangs_is_not_carried_out_again(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["a0", "a1"]) as it:
+        await talk(it, 2)
+        it.channel.hold_after = 0
+        await it.send("/undo")
+        await it.until(lambda: len(it.channel.replies) == 3)
+    async with bed(tmp_path, ["a2"]) as it:
+        await it.bridge.resume()
+        await it.bridge.idle()
+        await it.ask("q2")
+        assert it.said() == [("user", "q0"), ("assistant", "a0"), ("user", "q2")]
+
+
+async def test_a_provider_that_is_down_is_not_asked_for_a_summary(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    other = ScriptedProvider([*answers, "last"])
+    other.name = "other"
+    down = ProviderError("scripted", Refusal(RefusalKind.AUTH, 401))
+    async with bed(tmp_path, [down], max_turns=4, fallbacks=[other]) as it:
+        await talk(it, 4)
+        assert await it.ask("and now?") == "last"
+        assert len(it.provider.requests) == 1
+        assert other.requests[-1].messages[0].text.startswith("[Earlier conversation] Older")

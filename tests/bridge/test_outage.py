@@ -176,3 +176,24 @@ async def test_a_fallback_answers_while_the_first_provider_is_down(tmp_path: Pat
         assert await it.ask("hi") == "from the other"
         assert await it.ask("again") == "from the other"
         assert len(it.provider.requests) == 1, "it is not asked while it is down"
+
+
+async def test_an_unclear_refusal_does_not_end_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.outage.PAUSES_S", (0,))
+    outages = Outages(lambda _: None)
+    outages.note("p", "a", UNAUTHORISED)
+    outages.admit("p", "a")
+    outages.note("p", "a", Refusal(RefusalKind.UNKNOWN, 502))
+    assert refused(outages, "b"), "the others still wait for the next try"
+    outages.note("p", "a", Refusal(RefusalKind.OVERFLOW, 400))
+    assert not refused(outages, "b"), "who reads a request to its end is back"
+    outages.close()
+
+
+async def test_a_stopped_question_does_not_cost_the_others_a_try(tmp_path: Path) -> None:
+    async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED)]) as it:
+        await it.ask("hi")
+        await it.ask("hi", person="bo", chat="2")
+        await it.ask("/cancel")
+        waiting = it.bridge._outages._waiting
+        assert [key.split(":")[2] for key in waiting] == ["2"]
