@@ -95,8 +95,9 @@ def digest(dropped: Sequence[Message], note: str | None) -> str:
             break
         if line:
             lines.append(line)
-    before = [cut_middle(note, DIGEST_CHARACTERS, "it is too long")] if note else []
-    return "\n".join([*before, LEFT_OUT, *reversed(lines)])
+    earlier = (note or "").removeprefix(LEFT_OUT).strip()
+    before = [cut_middle(earlier, DIGEST_CHARACTERS, "it is too long")] if earlier else []
+    return "\n".join([LEFT_OUT, *before, *reversed(lines)])
 
 
 def as_note(text: str) -> str:

@@ -19,6 +19,7 @@ from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
 from bridge.commands import CHANGING, Commands, is_ours, owner_code
+from bridge.errors import sentence_key
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
@@ -267,16 +268,22 @@ class AgentBridge:
 
     async def _act(self, message: InboundMessage, inbox_id: int) -> None:
         """Carry out a stored command or press, answer it, close its row."""
-        place, say = self._place(message), self._notices.say(message)
-        if message.press is not None and message.press.action == ASK_NOW:
-            sentence: str | None = await self._ask_after_all(message, place, message.press.value)
-        else:
-            sentence = await self._commands.carry_out(message, place, say)
-            if message.command is not None and message.command.name in CHANGING:
-                # Never twice: an answer may hang for long, and the process may end meanwhile.
-                await self._services.inbox.close([inbox_id], "done")
+        try:
+            sentence = await self._carried_out(message)
+        except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
+            error_id = await self._services.errors.report(error, f"command {message.event}")
+            sentence = self._text(message, sentence_key(error), id=error_id)
+        if message.command is not None and message.command.name in CHANGING:
+            # Never twice: an answer may hang for long, and the process may end meanwhile.
+            await self._services.inbox.close([inbox_id], "done")
         await self._notices.answer(message, sentence, spent=message.press is not None)
         await self._services.inbox.close([inbox_id], "done")
+
+    async def _carried_out(self, message: InboundMessage) -> str | None:
+        place = self._place(message)
+        if message.press is not None and message.press.action == ASK_NOW:
+            return await self._ask_after_all(message, place, message.press.value)
+        return await self._commands.carry_out(message, place, self._notices.say(message))
 
     async def _ask_after_all(
         self, message: InboundMessage, place: SessionPlace, stop_event: str

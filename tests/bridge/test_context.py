@@ -301,3 +301,18 @@ async def test_a_provider_that_is_down_is_not_asked_for_a_summary(tmp_path: Path
         assert await it.ask("and now?") == "last"
         assert len(it.provider.requests) == 1
         assert other.requests[-1].messages[0].text.startswith("[Earlier conversation] Older")
+
+
+async def test_a_command_that_fails_is_answered_and_not_carried_out_again(tmp_path: Path) -> None:
+    async with bed(tmp_path, [f"a{i} " * 200 for i in range(4)]) as it:
+        await talk(it, 4)
+        (tmp_path / "memory").write_text("a file where a folder should be")
+        assert "cannot store anything" in await it.ask("/compact")
+        assert await it.services.inbox.open_acts() == []
+
+
+async def test_digests_of_digests_do_not_nest(tmp_path: Path) -> None:
+    async with bed(tmp_path, [f"a{i}" for i in range(12)], max_turns=2) as it:
+        await talk(it, 6)
+        assert it.said()[0][1].count("Older messages were left out here.") == 1
+        assert "user: q0" in it.said()[0][1]

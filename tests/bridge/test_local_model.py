@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from bridge.models import ChatModel
 
 from agent.errors import ProviderError, RefusalKind
 from agent.messages import Message, user_text
+from agent.model import ChatModel
 from agent.provider import Completed, ModelRequest, TextDelta
 from bridge.local_model import CONTEXT_TOKENS, available, local_chat_model
 from bridge.log import Redactor
