@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import mul
 
@@ -96,18 +96,17 @@ _TABLES = {
 _NOTHING = -LOWEST // STEP * STEP  # what a byte worth nothing adds, to be taken off again
 
 
+@dataclass(frozen=True)
 class Estimator:
-    """Estimates for one family of models, times `ratio` (`Correction.ratio`). Never changed; one
-    serves all conversations with a model until its ratio changes."""
+    """Estimates for one family of models, times `ratio` (`Correction.ratio`). One serves all
+    conversations with a model; `replace(estimator, ratio=…)` shares what is known of texts."""
 
-    def __init__(self, family: Family, ratio: float = 1.0) -> None:
-        self.family = family
-        self.ratio = ratio
-        self._frame = FRAMES[family]
-        self._table = _TABLES[family]
-        self._runs = RUNS_AND_SIGNS[family]
-        self._scripts = SCRIPTS_AND_LETTERS[family]
-        self._known: dict[int, float] = {}  # tokens by a text's hash: no text is kept alive
+    family: Family
+    ratio: float = 1.0
+    # Tokens by a text's hash, so that no text is kept alive.
+    known: dict[int, float] = field(
+        default_factory=dict[int, float], repr=False, compare=False, kw_only=True
+    )
 
     def text(self, text: str) -> int:
         """Tokens of a text alone."""
@@ -131,29 +130,23 @@ class Estimator:
         tokens = self._fixed(request.system, tools) + sum(map(self._message, request.messages))
         return round(tokens * self.ratio)
 
-    def corrected(self, correction: Correction) -> Estimator:
-        """The same with that ratio; what is known of texts is shared."""
-        other = Estimator(self.family, correction.ratio)
-        other._known = self._known
-        return other
-
     def _text(self, text: str) -> float:
         key = hash(text)
-        found = self._known.get(key)
+        found = self.known.get(key)
         if found is None:
             found = self._weighed(text)
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[key] = found
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
+            self.known[key] = found
         return found
 
     def _weighed(self, text: str) -> float:
         data = text.encode("utf-8", "surrogatepass")
         counts = ascii_features(data)
-        weighed: int = sum(data.translate(self._table)) * STEP - _NOTHING * len(data)
-        weighed += sum(map(mul, self._runs, counts))
+        weighed: int = sum(data.translate(_TABLES[self.family])) * STEP - _NOTHING * len(data)
+        weighed += sum(map(mul, RUNS_AND_SIGNS[self.family], counts))
         if not text.isascii():
-            weights = self._scripts
+            weights = SCRIPTS_AND_LETTERS[self.family]
             weighed += sum([weights[name] * count for name, count in other_features(data)])
         # Every tokenizer begins a token with each word and number: the least, for texts unlike any
         # that the weights were fitted to.
@@ -161,7 +154,7 @@ class Estimator:
         return max(weighed / 1000, least)
 
     def _message(self, message: Message) -> float:
-        return self._frame.message + sum(map(self._block, message.blocks))
+        return FRAMES[self.family].message + sum(map(self._block, message.blocks))
 
     def _block(self, block: Block) -> float:
         match block:
@@ -170,9 +163,9 @@ class Estimator:
             case ToolUseBlock():
                 said = json.dumps(block.arguments, ensure_ascii=False)
                 said = said if block.raw is None else block.raw
-                return self._frame.tool_use + self._text(block.name) + self._text(said)
+                return FRAMES[self.family].tool_use + self._text(block.name) + self._text(said)
             case ToolResultBlock():
-                return self._frame.tool_result + sum(map(self._block, block.content))
+                return FRAMES[self.family].tool_result + sum(map(self._block, block.content))
             case ThinkingBlock():
                 return self._thinking(block)
             case ImageBlock():
@@ -185,16 +178,17 @@ class Estimator:
         return max(self._text(block.text), sealed * 3 / 16)
 
     def _fixed(self, system: str, tools: Sequence[ToolSpec]) -> float:
-        tokens: float = self._frame.request
+        frame = FRAMES[self.family]
+        tokens: float = frame.request
         if system:
-            tokens += self._frame.message + self._text(system)
+            tokens += frame.message + self._text(system)
         if tools:
-            tokens += self._frame.tools + sum(map(self._tool, tools))
+            tokens += frame.tools + sum(map(self._tool, tools))
         return tokens
 
     def _tool(self, tool: ToolSpec) -> float:
         said = (tool.name, tool.description, json.dumps(tool.parameters, ensure_ascii=False))
-        return self._frame.tool + sum(map(self._text, said))
+        return FRAMES[self.family].tool + sum(map(self._text, said))
 
 
 # Bounds of a correction: no family's tokenizer is further from the fitted ones, and one absurd
