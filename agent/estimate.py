@@ -4,8 +4,8 @@ Characters are counted by kind (`agent.estimate_features`) and weighed for the m
 (`agent.estimate_weights`, fitted on the families' own tokenizers). What a provider reports then
 corrects the estimate: a bounded running ratio per model. `bench/estimate.py` measures the error.
 
-Pure and linear in the length of the text. An `Estimator` remembers the messages it has seen, so
-that asking again costs a look-up.
+Pure and linear in the length of the text. An `Estimator` remembers the size of each text it has
+seen, by a hash, so that asking again costs a look-up, also for a conversation that is loaded anew.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from agent.estimate_weights import (
 from agent.messages import (
     Block,
     ImageBlock,
-    JsonObject,
     Message,
     TextBlock,
     ThinkingBlock,
@@ -39,7 +38,7 @@ from agent.messages import (
 from agent.provider import ModelRequest
 from agent.tools import ToolSpec
 
-REMEMBERED = 20_000  # messages; more than a working copy ever holds
+REMEMBERED = 50_000  # texts, about 100 bytes each; then it starts anew
 
 
 class Family(StrEnum):
@@ -99,80 +98,78 @@ _NOTHING = -LOWEST // STEP * STEP  # what a byte worth nothing adds, to be taken
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates for one family of models, times `ratio` (`Correction.ratio`)."""
+    """Estimates for one family of models, times `ratio` (`Correction.ratio`). One serves all
+    conversations with a model; `replace(estimator, ratio=…)` shares what is known of texts."""
 
     family: Family
     ratio: float = 1.0
-    # By identity: messages are frozen, and one with a call cannot be hashed. The message is kept
-    # beside its count, so that its identity is not given to another.
-    _seen: dict[int, tuple[Message, float]] = field(
-        default_factory=dict[int, tuple[Message, float]], init=False, repr=False, compare=False
+    # Tokens by a text's hash, so that no text is kept alive.
+    known: dict[int, float] = field(
+        default_factory=dict[int, float], repr=False, compare=False, kw_only=True
     )
 
     def text(self, text: str) -> int:
         """Tokens of a text alone."""
-        return self._corrected(self._text(text))
+        return round(self._text(text) * self.ratio)
 
     def message(self, message: Message) -> int:
         """Tokens of a message, with all its blocks and its frame."""
-        return self._corrected(self._message(message))
+        return round(self._message(message) * self.ratio)
 
     def messages(self, messages: Sequence[Message]) -> int:
         """Tokens of messages together."""
-        return self._corrected(sum(map(self._message, messages)))
+        return round(sum(map(self._message, messages)) * self.ratio)
 
     def fixed(self, system: str, tools: Sequence[ToolSpec]) -> int:
         """Tokens of what each request carries: the system prompt, the tools and the frame."""
-        return self._corrected(self._fixed(system, tools))
+        return round(self._fixed(system, tools) * self.ratio)
 
     def request(self, request: ModelRequest) -> int:
         """Tokens of a request's input."""
         tools = request.tools if request.traits.tools else ()
-        fixed = self._fixed(request.system, tools)
-        return self._corrected(fixed + sum(map(self._message, request.messages)))
-
-    def _corrected(self, tokens: float) -> int:
+        tokens = self._fixed(request.system, tools) + sum(map(self._message, request.messages))
         return round(tokens * self.ratio)
 
     def _text(self, text: str) -> float:
+        key = hash(text)
+        found = self.known.get(key)
+        if found is None:
+            found = self._weighed(text)
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
+            self.known[key] = found
+        return found
+
+    def _weighed(self, text: str) -> float:
         data = text.encode("utf-8", "surrogatepass")
         counts = ascii_features(data)
-        weighed = sum(data.translate(_TABLES[self.family])) * STEP - _NOTHING * len(data)
+        weighed: int = sum(data.translate(_TABLES[self.family])) * STEP - _NOTHING * len(data)
         weighed += sum(map(mul, RUNS_AND_SIGNS[self.family], counts))
         if not text.isascii():
-            weighed += sum(map(mul, SCRIPTS_AND_LETTERS[self.family], other_features(data)))
+            weights = SCRIPTS_AND_LETTERS[self.family]
+            weighed += sum([weights[name] * count for name, count in other_features(data)])
         # Every tokenizer begins a token with each word and number: the least, for texts unlike any
         # that the weights were fitted to.
-        return float(max(weighed / 1000, counts[0] + counts[1]))
-
-    def _json(self, value: JsonObject) -> float:
-        return self._text(json.dumps(value, ensure_ascii=False))
+        least: float = counts[0] + counts[1]
+        return max(weighed / 1000, least)
 
     def _message(self, message: Message) -> float:
-        found = self._seen.get(id(message))
-        if found is not None:
-            return found[1]
-        tokens = FRAMES[self.family].message + sum(map(self._block, message.blocks))
-        if len(self._seen) >= REMEMBERED:
-            self._seen.clear()
-        self._seen[id(message)] = (message, tokens)
-        return tokens
+        return FRAMES[self.family].message + sum(map(self._block, message.blocks))
 
     def _block(self, block: Block) -> float:
         match block:
             case TextBlock():
                 return self._text(block.text)
-            case ImageBlock():
-                return image_tokens(block.data)
-            case ThinkingBlock():
-                return self._thinking(block)
             case ToolUseBlock():
-                arguments = (
-                    self._json(block.arguments) if block.raw is None else self._text(block.raw)
-                )
-                return FRAMES[self.family].tool_use + self._text(block.name) + arguments
+                said = json.dumps(block.arguments, ensure_ascii=False)
+                said = said if block.raw is None else block.raw
+                return FRAMES[self.family].tool_use + self._text(block.name) + self._text(said)
             case ToolResultBlock():
                 return FRAMES[self.family].tool_result + sum(map(self._block, block.content))
+            case ThinkingBlock():
+                return self._thinking(block)
+            case ImageBlock():
+                return image_tokens(block.data)
 
     def _thinking(self, block: ThinkingBlock) -> float:
         # The seal holds all of the reasoning where the text is a summary or withheld: base64, four
@@ -182,13 +179,16 @@ class Estimator:
 
     def _fixed(self, system: str, tools: Sequence[ToolSpec]) -> float:
         frame = FRAMES[self.family]
-        tokens = frame.request + (frame.message + self._text(system) if system else 0.0)
+        tokens: float = frame.request
+        if system:
+            tokens += frame.message + self._text(system)
         if tools:
-            tokens += frame.tools + sum(frame.tool + self._tool(tool) for tool in tools)
+            tokens += frame.tools + sum(map(self._tool, tools))
         return tokens
 
     def _tool(self, tool: ToolSpec) -> float:
-        return self._text(tool.name) + self._text(tool.description) + self._json(tool.parameters)
+        said = (tool.name, tool.description, json.dumps(tool.parameters, ensure_ascii=False))
+        return FRAMES[self.family].tool + sum(map(self._text, said))
 
 
 # Bounds of a correction: no family's tokenizer is further from the fitted ones, and one absurd

@@ -11,21 +11,13 @@ import string
 from collections.abc import Iterable
 
 # What tokenizers join, or cut at: starts of runs of letters, digits and other marks, and places inside
-# of runs (a second vowel, a third consonant, a capital after a small letter, a digit or a blank with
-# three before it).
-RUNS = (
-    "words", "numbers", "marks", "vowel pairs", "clusters", "joints", "long numbers", "indents",
-)  # fmt: skip
+# of runs (a third consonant, a capital after a small letter, a digit or a blank with three before it).
+RUNS = ("words", "numbers", "marks", "clusters", "joints", "long numbers", "indents")
 
 # Frequent pieces that tell languages apart: tokenizers know long pieces of English and few of
 # Finnish. Found by a stepwise fit; the second list is looked for only beyond ASCII.
-SIGNS = (
-    "\n\n", " th", "tion", "kan", " w", "ng ", " un", "nd ", "is ", " you", "qu", "men", "ir",
-)  # fmt: skip
-LETTERS = (
-    "э", "ь", "а", "у", "ъ", "і", "ј", "ә", "ө", "ñ", "ç", "ì", "â", "û", "ë", "å", "ż", "ı", "ə",
-    "ŋ", "ư", "ک", "ی", "ہ", "က", "為", "的", "人",
-)  # fmt: skip
+SIGNS = ("\n\n", " th", "tion", "kan", "ng ", "qu", "men")
+LETTERS = ("э", "ь", "а", "і", "ј", "ç", "ë", "å", "ı", "ə", "ư", "ی", "人")
 
 # Characters beyond ASCII by lead byte; each lead is in one group.
 SCRIPTS = {
@@ -91,11 +83,9 @@ ASCII_NAMES = (*RUNS, *(f"sign {sign!r}" for sign in SIGNS))
 OTHER_NAMES = (*SCRIPTS, *BLOCKS, *(f"letter {letter}" for letter in LETTERS), "cyrillic words")
 NAMES = (*ASCII_NAMES, *OTHER_NAMES)
 
-_VOWELS = "aeiouyAEIOUY"
-_CLASSES = (  # bit: characters
+_CLASSES = (  # bit: characters; a capital's bit follows that of a small letter
     string.ascii_letters,
-    _VOWELS,
-    "".join(set(string.ascii_letters) - set(_VOWELS)),
+    "".join(set(string.ascii_letters) - set("aeiouyAEIOUY")),
     string.digits,
     string.punctuation,
     " \t",
@@ -107,8 +97,8 @@ _KINDS = bytes(
     for code in range(256)
 )
 _BLOCK = 8_192  # bytes looked at together: bounds the numbers' size
-_BIT = tuple(int.from_bytes(bytes([1 << bit]) * _BLOCK, "little") for bit in range(8))
-_LETTER, _VOWEL, _CONSONANT, _DIGIT, _MARK, _BLANK, _SMALL, _CAPITAL = _BIT
+_BIT = tuple(int.from_bytes(bytes([1 << bit]) * _BLOCK, "little") for bit in range(6))
+_LETTER, _CONSONANT, _DIGIT, _MARK, _BLANK, _SMALL = _BIT
 _ASCII = bytes(range(128))
 _CONTINUED = bytes(range(0x80, 0xC0))
 _CYRILLIC = bytes(3 if 0xD0 <= code <= 0xD3 else code >> 7 for code in range(256))
@@ -126,12 +116,14 @@ _BLOCK_PIECES = tuple(
     for code in range(first, last, 64)
 )
 _LETTER_PIECES = tuple((f"letter {letter}", letter.encode()) for letter in LETTERS)
-# (lead, position of its script, blocks, letters) of each lead byte
-_BY_LEAD = tuple(
-    (lead, position, _at(lead, _BLOCK_PIECES), _at(lead, _LETTER_PIECES))
+# lead: (position of its script, blocks, letters)
+_BY_LEAD = {
+    lead: (position, _at(lead, _BLOCK_PIECES), _at(lead, _LETTER_PIECES))
     for position, leads in enumerate(SCRIPTS.values())
     for lead in leads
-)
+}
+_ONE = tuple(bytes([code]) for code in range(256))
+_CYRILLIC_WORDS = OTHER_NAMES.index("cyrillic words")
 
 
 def ascii_features(data: bytes) -> tuple[int, ...]:
@@ -151,7 +143,6 @@ def _runs(data: bytes) -> tuple[int, ...]:
         (starts & _LETTER).bit_count(),
         (starts & _DIGIT).bit_count(),
         (starts & _MARK).bit_count(),
-        (pairs & _VOWEL).bit_count(),
         (pairs & kinds >> 16 & _CONSONANT).bit_count(),
         (kinds & kinds >> 9 & _SMALL).bit_count(),
         (fours & _DIGIT).bit_count(),
@@ -159,26 +150,27 @@ def _runs(data: bytes) -> tuple[int, ...]:
     )
 
 
-def other_features(data: bytes) -> list[int]:
-    """The counts of `OTHER_NAMES` in a text's UTF-8 bytes."""
+def other_features(data: bytes) -> list[tuple[int, int]]:
+    """What there is beyond ASCII, as (position in `OTHER_NAMES`, count); a position may recur."""
+    counts: list[tuple[int, int]] = []
     high = data.translate(None, _ASCII)
     leads = high.translate(None, _CONTINUED)
-    counts = [0] * len(OTHER_NAMES)
-    for lead, script, blocks, letters in _BY_LEAD:
-        if lead not in leads:
-            continue
-        left = leads.count(lead)
-        counts[script] += left
-        for position, piece in letters:
-            counts[position] += high.count(piece)
+    while leads:  # as many rounds as there are different ones
+        lead = leads[0]
+        rest = leads.translate(None, _ONE[lead])
+        left = len(leads) - len(rest)
+        leads = rest
+        script, blocks, letters = _BY_LEAD[lead]
+        counts.append((script, left))
+        counts += [(position, high.count(piece)) for position, piece in letters]
         for position, piece in blocks:
             if not left:  # most texts use one block of a lead
                 break
             found = high.count(piece)
-            counts[position] += found
+            counts.append((position, found))
             left -= found
-    if b"\xd0" in leads:
-        counts[-1] = _cyrillic_words(data)
+        if lead == 0xD0:
+            counts.append((_CYRILLIC_WORDS, _cyrillic_words(data)))
     return counts
 
 

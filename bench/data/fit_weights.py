@@ -17,18 +17,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.estimate_features import ASCII_NAMES, NAMES, SCRIPTS, ascii_features, other_features
+from agent.estimate_features import (
+    ASCII_NAMES,
+    NAMES,
+    OTHER_NAMES,
+    SCRIPTS,
+    ascii_features,
+    other_features,
+)
 from bench.data import tokenizers
 from bench.data.sources import fetch
-from bench.data.training import CODE, OTHER, RARE, SHARES, Sample, Training
+from bench.data.training import CHAT, CODE, OTHER, RARE, SHARES, Sample, Training
 
 TARGET = Path(__file__).parents[2] / "agent" / "estimate_weights.py"
 Numbers = NDArray[np.float64]
+TOGETHER = {"code": CODE, "chat": CHAT}
 LOWEST, STEP = -301, 7  # thousandths; a character's weight fits a byte in these steps
 DIGITS = slice(ord("0"), ord("9") + 1)
 DRAW = 2e-5  # towards the guesses
 # Too low is worse than too high: an estimate above the truth costs a little context, one below it a
-# refusal. And the texts here are plainer than what people write, whose everyday words are cut finer.
+# refusal.
 TOO_LOW_COSTS, ROUNDS = 4.0, 6
 MARGIN = 1.02
 # `unknown` is the costliest of those that an OpenAI-compatible server may have.
@@ -66,7 +74,7 @@ def shares(samples: Sequence[Sample]) -> Numbers:
     each: list[float] = []
     for sample in samples:
         kind = sample.kind.partition(":")[0]
-        share = CODE if kind == "code" else SHARES.get(kind, OTHER if len(kind) == 2 else RARE)
+        share = TOGETHER.get(kind) or SHARES.get(kind, OTHER if len(kind) == 2 else RARE)
         each.append(share / kinds[kind])
     return np.array(each) / sum(each)
 
@@ -77,7 +85,10 @@ def matrix(texts: Sequence[str]) -> Numbers:
     for text in texts:
         data = text.encode()
         characters = np.bincount(np.frombuffer(data, np.uint8), minlength=256)[:128]
-        rows.append([*characters, *ascii_features(data), *other_features(data)])
+        others = [0] * len(OTHER_NAMES)
+        for position, count in other_features(data):
+            others[position] += count
+        rows.append([*characters, *ascii_features(data), *others])
     return np.array(rows, dtype=np.float64)
 
 
@@ -155,7 +166,7 @@ def rendered(families: dict[str, list[int]]) -> str:
             values = [f"{value}," for value in weights[start:end]]
             lines.append(f'    "{family}": (')
             lines += [
-                "        " + " ".join(values[at : at + 16]) for at in range(0, len(values), 16)
+                "        " + " ".join(values[at : at + 12]) for at in range(0, len(values), 12)
             ]
             lines.append("    ),")
         lines.append("}  # fmt: skip")

@@ -1,7 +1,8 @@
 """The texts that the weights are fitted to: cut out of packages, or made with a fixed seed.
 
 User interfaces, manuals and the Universal Declaration of Human Rights in about a hundred languages,
-code in 450, JSON, logs, tables, keys and emoji. None of them is measured with afterwards.
+short chats in 23 (`training_chats.txt`), code in 450 programming languages, JSON, logs, tables, keys
+and emoji. None of them is measured with afterwards.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ SAME = {
     "lvs": "lv", "est": "et", "cat": "ca", "zlm": "ms", "kat": "ka", "hye": "hy", "khm": "km",
 }  # fmt: skip
 # How much a kind of text counts in the fit: about as often as it is seen in chats. All other
-# languages count OTHER each, those with a code of three letters RARE, and all code together CODE.
+# languages count OTHER each, those with a code of three letters RARE, all code
+# together CODE and all chats CHAT.
 SHARES = {
-    "en": 12, "zh": 6, "zht": 3, "es": 5, "de": 4, "fr": 4, "ru": 5, "ja": 4, "pt": 4, "ko": 3,
+    "en": 16, "zh": 6, "zht": 3, "es": 5, "de": 4, "fr": 4, "ru": 5, "ja": 4, "pt": 4, "ko": 3,
     "ar": 3, "hi": 3, "it": 3, "tr": 3, "id": 3, "vi": 2, "pl": 2, "nl": 2, "uk": 2, "fa": 2,
     "th": 2, "he": 1.5, "cs": 1, "sv": 1, "el": 1, "hu": 1, "ro": 1, "fi": 1, "da": 1, "nb": 1,
     "bg": 1, "sr": 1, "bn": 1, "ta": 1, "ur": 1, "manual": 4, "json": 6, "base64": 2, "hex": 1,
     "numbers": 3, "log": 2, "emoji": 1, "emoji in text": 1.5,
 }  # fmt: skip
-OTHER, RARE, CODE = 0.25, 0.04, 14
+OTHER, RARE, CODE, CHAT = 0.25, 0.04, 14, 40
 SHORTEST = 40  # characters; the relative error of a word says nothing
 COMMON_CODE = set(
     "python js javascript ts tsx jsx java c cpp csharp go rust rb php swift kotlin scala sql html "
@@ -52,7 +54,7 @@ COMMON_CODE = set(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text and what it is: a language, `code:NAME` or a key of `SHARES`."""
+    """A text and what it is: a language, a key of `SHARES`, `code:NAME` or `chat:LANGUAGE`."""
 
     kind: str
     text: str
@@ -90,6 +92,7 @@ class Training:
     def samples(self) -> list[Sample]:
         """Read and make them; takes some seconds."""
         self._rights()
+        self._chats()
         self._interfaces()
         self._code()
         self._texts("manual", "\n\n".join(self._manuals()[:60]), 300)
@@ -120,6 +123,14 @@ class Training:
             text = html.unescape(re.sub(r"\s*\n\s*", "\n", re.sub(r"<[^>]+>", "", body))).strip()
             code = file.stem if file.stem in SAME else file.stem.partition("_")[0]
             self._texts(code, text, 14 if code in SAME or len(code) == 2 else 3)
+
+    def _chats(self) -> None:
+        """Everyday words, which tokenizers cut finer than those of laws and manuals."""
+        text = (Path(__file__).parent / "training_chats.txt").read_text(encoding="utf-8")
+        for chat in text.split("=== ")[1:]:
+            language, _, messages = chat.partition("\n")
+            for message in messages.strip().split("\n---\n"):
+                self._samples.append(Sample(f"chat:{language}", message))
 
     def _interfaces(self) -> None:
         for file in self._files("home-assistant-frontend/hass_frontend/static/translations/*.json"):

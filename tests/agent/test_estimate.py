@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,6 @@ from agent.estimate import (
 )
 from agent.estimate_features import (
     ASCII_NAMES,
-    NAMES,
     OTHER_NAMES,
     SCRIPTS,
     ascii_features,
@@ -48,6 +49,14 @@ TOOL = ToolSpec("find", "Finds things.", {"type": "object", "properties": {}})
 
 def request(*messages: Message, tools: tuple[ToolSpec, ...] = (), system: str = "") -> ModelRequest:
     return ModelRequest("m", system, messages, tools, 1000)
+
+
+def others(text: str) -> Counter[str]:
+    """The counts beyond ASCII, by name."""
+    counts: Counter[str] = Counter()
+    for position, count in other_features(text.encode("utf-8", "replace")):
+        counts[OTHER_NAMES[position]] += count
+    return counts
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +91,15 @@ def test_what_is_measured_is_at_least_ten_languages_and_all_kinds_of_content(
     assert len(corpus.chat_kinds) >= 30
     assert {"json", "base64", "log", "ids", "numbers", "code:python", "chat:emoji"} <= kinds
     assert TOKENS.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("family", [family for family in Family if family is not Family.UNKNOWN])
+def test_no_language_is_far_too_low_by_itself(family: Family, corpus: Corpus) -> None:
+    estimator = Estimator(family)
+    for kind in corpus.chat_kinds:
+        texts = corpus.of(kind)
+        estimated = sum(estimator.text(text.text) for text in texts)
+        assert estimated > 0.88 * sum(text.tokens[family] for text in texts), kind
 
 
 def test_the_common_rule_is_beaten_for_every_kind_of_text(corpus: Corpus) -> None:
@@ -120,16 +138,14 @@ def test_any_text_is_estimated(text: str) -> None:
 
 @given(TEXT)
 def test_every_character_beyond_ascii_is_counted_in_one_script(text: str) -> None:
-    counts = dict(zip(OTHER_NAMES, other_features(text.encode("utf-8", "replace")), strict=True))
+    counts = others(text)
     beyond = sum(character > "\x7f" for character in text if not "\ud800" <= character <= "\udfff")
     assert sum(counts[script] for script in SCRIPTS) == beyond
 
 
 @given(st.text("ab Cd1.,\n é", max_size=200))
 def test_counts_are_the_same_by_a_plain_count(text: str) -> None:
-    counts = dict(
-        zip(NAMES, (*ascii_features(text.encode()), *other_features(text.encode())), strict=True)
-    )
+    counts = dict(zip(ASCII_NAMES, ascii_features(text.encode()), strict=True))
     pieces = re.findall("[a-zA-Z]+|[0-9]+|[.,]+|[^a-zA-Z0-9.,]+", text)
     assert counts["words"] == sum(piece[0] in "abCd" for piece in pieces)
     assert counts["numbers"] == sum(piece[0] == "1" for piece in pieces)
@@ -143,7 +159,7 @@ def test_a_long_text_is_counted_in_blocks() -> None:
     long, short = "some words and 12 numbers\n" * 1_000, "some words and 12 numbers\n" * 10
     for estimator in ESTIMATORS:
         assert estimator.text(long) == pytest.approx(100 * estimator.text(short), rel=0.05)
-    assert other_features(("да " * 9_000).encode())[-1] == pytest.approx(9_000, abs=2)
+    assert others("да " * 9_000)["cyrillic words"] == pytest.approx(9_000, abs=2)
 
 
 @pytest.mark.parametrize("filler", ["word ", "hello world ", "the thing is the thing ", "x 1 "])
@@ -230,12 +246,24 @@ def test_the_ratio_multiplies_everything() -> None:
     assert abs(twice.text("word " * 200) - 2 * once.text("word " * 200)) <= 1
 
 
-def test_a_message_is_counted_once() -> None:
+def test_a_text_is_counted_once_whatever_the_ratio_and_forgotten_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[bytes] = []
+
+    def count(data: bytes) -> tuple[int, ...]:
+        counted.append(data)
+        return ascii_features(data)
+
+    monkeypatch.setattr("agent.estimate.ascii_features", count)
+    monkeypatch.setattr("agent.estimate.REMEMBERED", 2)
     estimator = Estimator(Family.O200K)
-    message = user_text("word " * 200)
-    first = estimator.message(message)
-    assert [estimator.message(message) for _ in range(3)] == [first] * 3
-    assert abs(estimator.messages([message] * 3) - 3 * first) <= 3
+    first = estimator.message(user_text("one"))
+    assert estimator.message(user_text("one")) == first
+    assert replace(estimator, ratio=2.0).message(user_text("one")) == 2 * first
+    assert counted == [b"one"]
+    assert [estimator.text(text) for text in ("two", "six", "one")][2] >= 1
+    assert counted == [b"one", b"two", b"six", b"one"]
 
 
 def png(width: int, height: int) -> bytes:
