@@ -18,7 +18,7 @@ from enum import StrEnum
 from operator import mul
 
 from agent.estimate_features import ascii_features, other_features
-from agent.estimate_images import image_tokens
+from agent.estimate_images import HIGH, STANDARD, ImageRule, image_tokens
 from agent.estimate_weights import (
     CHARACTERS,
     LOWEST,
@@ -57,8 +57,8 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Tokens around what is said: once for a request, for each message, call and result, and once
-    where tools are offered."""
+    """Tokens around what is said: once for a request, for each message, call and result, once where
+    tools are offered, and for each tool. `images`: what one costs."""
 
     request: int
     message: int
@@ -66,13 +66,14 @@ class Frame:
     tool_result: int
     tools: int
     tool: int
+    images: ImageRule = STANDARD
 
 
 # Claude: one message is framed by 7 tokens (ctok), a call is rendered as marked-up lines, and tools
 # bring a system prompt of 290 to 675 tokens by model (Anthropic's page on tool use). ChatML costs
 # 5 tokens for each message (Qwen's template), OpenAI's 3 (its cookbook), and tools a few lines.
 _CLAUDE = Frame(request=4, message=4, tool_use=40, tool_result=20, tools=500, tool=20)
-_CLAUDE_NEW = Frame(request=4, message=4, tool_use=40, tool_result=20, tools=400, tool=20)
+_CLAUDE_NEW = Frame(4, 4, tool_use=40, tool_result=20, tools=400, tool=20, images=HIGH)
 _CHAT = Frame(request=4, message=4, tool_use=16, tool_result=8, tools=40, tool=8)
 _CHAT_WITH_PROMPT = Frame(request=4, message=5, tool_use=24, tool_result=12, tools=160, tool=12)
 FRAMES = {
@@ -157,19 +158,29 @@ class Estimator:
         return FRAMES[self.family].message + sum(map(self._block, message.blocks))
 
     def _block(self, block: Block) -> float:
+        if isinstance(block, TextBlock):  # first, as most are
+            return self._text(block.text)
         match block:
-            case TextBlock():
-                return self._text(block.text)
             case ToolUseBlock():
-                said = json.dumps(block.arguments, ensure_ascii=False)
-                said = said if block.raw is None else block.raw
-                return FRAMES[self.family].tool_use + self._text(block.name) + self._text(said)
+                return FRAMES[self.family].tool_use + self._text(block.name) + self._call(block)
             case ToolResultBlock():
                 return FRAMES[self.family].tool_result + sum(map(self._block, block.content))
             case ThinkingBlock():
                 return self._thinking(block)
             case ImageBlock():
-                return image_tokens(block.data)
+                return image_tokens(block.data, FRAMES[self.family].images)
+
+    def _call(self, call: ToolUseBlock) -> float:
+        """What a call was given, as JSON."""
+        if call.raw is not None:
+            return self._text(call.raw)
+        try:
+            key = hash(tuple(call.arguments.items()))
+        except TypeError:  # there are lists or objects in it
+            return self._text(json.dumps(call.arguments, ensure_ascii=False))
+        if key not in self.known:
+            self.known[key] = self._text(json.dumps(call.arguments, ensure_ascii=False))
+        return self.known[key]
 
     def _thinking(self, block: ThinkingBlock) -> float:
         # The seal holds all of the reasoning where the text is a summary or withheld: base64, four

@@ -39,7 +39,8 @@ SCRIPTS = {
     "cjk marks": (0xE3,),
     "han rare": (0xE4,),
     "han": (0xE5, 0xE6, 0xE7, 0xE8, 0xE9),
-    "hangul": (0xEA, 0xEB, 0xEC, 0xED),
+    "hangul and others": (0xEA,),
+    "hangul": (0xEB, 0xEC, 0xED),
     "private": (0xEE,),
     "forms": (0xEF,),
     "four bytes": (0xF0, 0xF1, 0xF2, 0xF3, 0xF4),
@@ -105,9 +106,11 @@ _CYRILLIC = bytes(3 if 0xD0 <= code <= 0xD3 else code >> 7 for code in range(256
 _SIGNS = tuple(sign.encode() for sign in SIGNS)
 
 
-def _at(lead: int, pieces: Iterable[tuple[str, bytes]]) -> tuple[tuple[int, bytes], ...]:
-    """Those that begin with a lead byte, as (position in `OTHER_NAMES`, bytes)."""
-    return tuple((OTHER_NAMES.index(name), piece) for name, piece in pieces if piece[0] == lead)
+def _at(
+    leads: tuple[int, ...], pieces: Iterable[tuple[str, bytes]]
+) -> tuple[tuple[int, bytes], ...]:
+    """Those that begin with one of the lead bytes, as (position in `OTHER_NAMES`, bytes)."""
+    return tuple((OTHER_NAMES.index(name), piece) for name, piece in pieces if piece[0] in leads)
 
 
 _BLOCK_PIECES = tuple(
@@ -116,13 +119,13 @@ _BLOCK_PIECES = tuple(
     for code in range(first, last, 64)
 )
 _LETTER_PIECES = tuple((f"letter {letter}", letter.encode()) for letter in LETTERS)
-# lead: (position of its script, blocks, letters)
+# lead: (position of its script, all leads of the script, blocks, letters)
 _BY_LEAD = {
-    lead: (position, _at(lead, _BLOCK_PIECES), _at(lead, _LETTER_PIECES))
+    lead: (position, bytes(leads), _at(leads, _BLOCK_PIECES), _at(leads, _LETTER_PIECES))
     for position, leads in enumerate(SCRIPTS.values())
     for lead in leads
 }
-_ONE = tuple(bytes([code]) for code in range(256))
+_CYRILLIC_SCRIPT = OTHER_NAMES.index("cyrillic")
 _CYRILLIC_WORDS = OTHER_NAMES.index("cyrillic words")
 
 
@@ -155,21 +158,20 @@ def other_features(data: bytes) -> list[tuple[int, int]]:
     counts: list[tuple[int, int]] = []
     high = data.translate(None, _ASCII)
     leads = high.translate(None, _CONTINUED)
-    while leads:  # as many rounds as there are different ones
-        lead = leads[0]
-        rest = leads.translate(None, _ONE[lead])
+    while leads:  # as many rounds as there are scripts
+        script, members, blocks, letters = _BY_LEAD[leads[0]]
+        rest = leads.translate(None, members)
         left = len(leads) - len(rest)
         leads = rest
-        script, blocks, letters = _BY_LEAD[lead]
         counts.append((script, left))
         counts += [(position, high.count(piece)) for position, piece in letters]
         for position, piece in blocks:
-            if not left:  # most texts use one block of a lead
+            if not left:  # most texts use one block of a script
                 break
             found = high.count(piece)
             counts.append((position, found))
             left -= found
-        if lead == 0xD0:
+        if script == _CYRILLIC_SCRIPT:
             counts.append((_CYRILLIC_WORDS, _cyrillic_words(data)))
     return counts
 

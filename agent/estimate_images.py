@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-UNKNOWN_SIZE = 1_600  # tokens: the most that a usual model counts for an image
-PIXELS_A_TOKEN = 750  # Anthropic's formula; OpenAI's tiles and Gemini's come out lower
-MOST_TOKENS = 1_600  # a larger image is scaled down by the provider
-LEAST_TOKENS = 85
+from dataclasses import dataclass
+from math import ceil
+
+PATCH = 28  # pixels of a side
 
 
-def image_tokens(data: bytes) -> float:
-    """Tokens of an image, for the model that counts most for it."""
+@dataclass(frozen=True, slots=True)
+class ImageRule:
+    """A model sees an image in patches of 28 pixels, one token each, once its long side is scaled
+    down to `side` pixels; never more than `most` tokens."""
+
+    side: int
+    most: int
+
+
+# Anthropic's page on vision: Claude up to 4.6, and from 4.7 on. The others have rules of their own
+# (tiles of 512 or 768 pixels) and come out at or below the first.
+STANDARD = ImageRule(1_568, 1_568)
+HIGH = ImageRule(2_576, 4_784)
+
+
+def image_tokens(data: bytes, rule: ImageRule) -> int:
+    """Tokens of an image; the most when its size cannot be read."""
     size = image_size(data)
     if size is None:
-        return UNKNOWN_SIZE
-    return min(max(size[0] * size[1] / PIXELS_A_TOKEN, LEAST_TOKENS), MOST_TOKENS)
+        return rule.most
+    scale = max(1.0, max(size) / rule.side)
+    across, down = (max(1, ceil(side / scale / PATCH)) for side in size)
+    return min(across * down, rule.most)
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:

@@ -26,7 +26,7 @@ from agent.estimate_features import (
     ascii_features,
     other_features,
 )
-from agent.estimate_images import image_size
+from agent.estimate_images import HIGH, STANDARD, image_size, image_tokens
 from agent.estimate_weights import CHARACTERS, LOWEST, RUNS_AND_SIGNS, SCRIPTS_AND_LETTERS, STEP
 from agent.messages import (
     ImageBlock,
@@ -297,6 +297,22 @@ def test_an_images_size_is_read_from_its_first_bytes(
     data: bytes, size: tuple[int, int] | None
 ) -> None:
     assert image_size(data) == size
+
+
+@pytest.mark.parametrize(
+    ("size", "standard", "high"),  # as Anthropic's page on vision states them
+    [
+        ((1920, 1080), 1560, 2691),
+        ((3840, 2160), 1568, 4784),
+        ((200, 200), 64, 64),
+        ((1, 20_000), 56, 92),
+        ((0, 0), 1, 1),
+    ],
+)
+def test_an_images_tokens_follow_its_size(size: tuple[int, int], standard: int, high: int) -> None:
+    assert image_tokens(png(*size), STANDARD) == pytest.approx(standard, abs=10)
+    assert image_tokens(png(*size), HIGH) == high
+    assert image_tokens(b"?", HIGH) == HIGH.most
 
 
 @given(st.binary(max_size=60))
