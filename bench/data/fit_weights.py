@@ -96,8 +96,8 @@ def guesses() -> Numbers:
     """What a weight is where no text says otherwise."""
     special = {
         "latin 1": 0.7, "latin extended": 0.9, "indic": 1.5, "three bytes": 2.0, "symbols": 1.5,
-        "cjk marks": 1.0, "han rare": 1.5, "han": 1.0, "hangul and others": 1.5, "hangul": 1.0, "private": 3.0, "forms": 2.0,
-        "four bytes": 3.5,
+        "cjk marks": 1.0, "han rare": 1.5, "han": 1.0, "hangul and others": 1.5,
+        "hangul": 1.0, "private": 3.0, "forms": 2.0, "four bytes": 3.5,
     }  # fmt: skip
     characters = [
         0.25
