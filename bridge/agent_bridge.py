@@ -27,7 +27,7 @@ from bridge.outage import Outages
 from bridge.question import MOST_CHARACTERS
 from bridge.session import Scope, session_of
 from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
-from bridge.turn import TurnServices
+from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
 from channels.base import Channel, InboundMessage
 from channels.errors import NotStored

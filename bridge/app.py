@@ -34,7 +34,7 @@ from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.settings import Limits
 from bridge.texts import Texts
-from bridge.turn import TurnServices, TurnSettings
+from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed

@@ -14,7 +14,7 @@ from bridge.lanes import Lanes
 from bridge.outage import Outages
 from bridge.stopping import STOP_COMMANDS
 from bridge.texts import Say
-from bridge.turn import TurnServices
+from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX

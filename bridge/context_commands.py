@@ -14,7 +14,7 @@ from bridge.loading import load
 from bridge.outage import Outages
 from bridge.session import memory_scope
 from bridge.texts import Say
-from bridge.turn import TurnServices
+from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 

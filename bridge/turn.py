@@ -9,114 +9,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
-from datetime import tzinfo
 
-from agent.breaker import RunLimits
 from agent.calls import CallPorts, ModelCall
 from agent.cancel import CancelToken
-from agent.errors import LimitReached, ProviderDown
+from agent.errors import ProviderDown
 from agent.loop import FAILED_MARK, STOPPED_MARK, AgentPorts, AgentRun, AgentTask
 from agent.messages import Message, TextBlock
-from agent.model import ChatModel
 from agent.prompt import build
 from agent.tools import Tool, Toolbox, ToolContext
-from bridge.compaction import Compaction, CompactionServices, Subject
+from bridge.compaction import Compaction
 from bridge.delivery import Delivery
 from bridge.display import Display
-from bridge.errors import ErrorReporter, sentence_key
-from bridge.gate import MonthlyGate
 from bridge.lanes import ActiveRun, Outcome
+from bridge.last_word import LastWord
 from bridge.loading import load, without_run
 from bridge.outage import Outages
-from bridge.question import NothingToRetry, Question, user_message
-from bridge.ratios import Ratios
-from bridge.texts import Say, Texts
+from bridge.question import NothingToRetry, user_message
+from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
-from channels.base import Channel, ReplySink, StopControl
-from channels.errors import ChannelUnavailable, FileRefused
-from memory.conversations import Conversations
-from memory.daily import DailyFiles
-from memory.inbox import Inbox
-from memory.people import People
+from bridge.turn_plan import TurnPlan, TurnServices
+from channels.base import ReplySink, StopControl
+from channels.errors import ChannelUnavailable
 from memory.tools import ReadTranscript
-from memory.transcripts import Transcripts
-from memory.usage import UsageRow, UsageStore
+from memory.usage import UsageRow
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnSettings:
-    """What the configuration says of every turn. `budget_tokens` None: the model's whole window."""
-
-    instructions: str
-    limits: RunLimits
-    max_turns: int
-    budget_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnServices:
-    """What every turn uses; built once by the composition root."""
-
-    conversations: Conversations
-    inbox: Inbox
-    usage: UsageStore
-    people: People
-    daily: DailyFiles
-    transcripts: Transcripts
-    ratios: Ratios
-    errors: ErrorReporter
-    texts: Texts
-    gate: MonthlyGate
-    settings: TurnSettings
-    more_tools: tuple[Tool, ...] = ()
-
-    @property
-    def compaction(self) -> CompactionServices:
-        """Those that a compaction writes to."""
-        return CompactionServices(
-            self.conversations, self.daily, self.transcripts, self.usage, self.gate
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TurnPlan:
-    """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
-
-    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`: the
-    run was begun before; `broken_off`: its process died, and
-    parts of an answer may be in the chat. `retry_of`: the run whose question is answered again, in
-    place of its answer.
-    """
-
-    run_id: str
-    session: int
-    session_key: str
-    person: str
-    inbox_ids: tuple[int, ...]
-    taken_up: bool
-    broken_off: bool
-    question: Question
-    channel: Channel
-    models: tuple[ChatModel, ...]
-    language: str
-    timezone: tzinfo
-    memory_scope: str
-    retry_of: str | None = None
-
-    @property
-    def subject(self) -> Subject:
-        """Whose context the turn works on."""
-        return Subject(
-            self.session,
-            self.session_key,
-            self.run_id,
-            self.person,
-            self.memory_scope,
-            self.timezone,
-        )
 
 
 class Turn:
@@ -133,6 +50,7 @@ class Turn:
         self._active: ActiveRun | None = None
         self._delivery = self._open_delivery(token)
         self._display = Display(self._delivery.sink, self._say("retrying"))
+        self._last_word = LastWord(self._say, services.errors, plan.run_id, plan.broken_off)
         self._agent: AgentRun | None = None
         self._question: Message | None = None
         self.ended_as: str | None = None  # how the inbox rows are to be closed; None: they stay
@@ -242,7 +160,7 @@ class Turn:
             return  # they stay open: this process takes them up when the provider is back
         await self._quietly(self._keep(outcome))
         await self._quietly(self._keep_one_attempt(outcome))
-        reply = await self._last_word(outcome)
+        reply = await self._last_word.of(outcome, self._agent, shown=self._display.text)
         if await self._delivered(outcome, reply):
             self.ended_as = _OUTCOMES[outcome.ending]
 
@@ -296,59 +214,6 @@ class Turn:
         calls = self._agent.calls if self._agent is not None else []
         await self._services.usage.book([self._usage_row(call) for call in calls])
 
-    async def _last_word(self, outcome: Outcome) -> str:
-        """What the chat reads at the end: the text that was shown, and sentences where needed."""
-        shown = self._display.text
-        if outcome.ending == "cancelled":
-            return _joined(shown, self._say("stopped"), self._effects())
-        if outcome.error is not None:
-            reset = self._agent is not None and self._agent.context_was_reset
-            told = self._say("context_reset") if reset else ""
-            return _joined(shown, await self._sentence(outcome.error), told)
-        if self._agent is None:
-            return shown
-        return _joined(shown or self._stored_answer(self._agent), *self._afterwords(self._agent))
-
-    def _stored_answer(self, agent: AgentRun) -> str:
-        """The answer of a run whose process died before it was delivered."""
-        text = agent.last_run_new_messages[-1].text
-        if FAILED_MARK in text:
-            return self._say("answer_failed")
-        return "" if agent.gave_no_answer else text
-
-    def _effects(self) -> str:
-        """Which actions of a stopped run had taken effect, and of which it is unknown."""
-        if self._agent is None:
-            return ""
-        effects = self._agent.effects()
-        done = self._say("effects_done", tools=_names(effects.done)) if effects.done else ""
-        unknown = (
-            self._say("effects_unknown", tools=_names(effects.unknown)) if effects.unknown else ""
-        )
-        return _joined(done, unknown)
-
-    def _afterwords(self, agent: AgentRun) -> Sequence[str]:
-        sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
-        if self._plan.broken_off:
-            sentences.append(self._say("taken_up"))
-        sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
-        if agent.cut_short:
-            sentences.append(self._say("answer_cut"))
-        if agent.context_was_reset:
-            sentences.append(self._say("context_reset"))
-        return sentences
-
-    async def _sentence(self, error: BaseException) -> str:
-        if isinstance(error, LimitReached):
-            return self._say(f"limit_{error.limit}", **error.values)
-        if isinstance(error, NothingToRetry):
-            return self._say("nothing_to_retry")
-        if isinstance(error, FileRefused):
-            log.info("run %s: a file cannot be had: %s", self._plan.run_id, error)
-            return self._say(f"file_{error.reason}", limit=error.limit)
-        error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
-        return self._say(sentence_key(error), id=error_id)
-
     async def _delivered(self, outcome: Outcome, text: str) -> bool:
         """Whether nothing is left to deliver. An answer whose platform stays out of reach waits in
         the store, and its rows stay open: the next message here, or the next start, takes it up."""
@@ -386,11 +251,3 @@ class Turn:
 
 
 _OUTCOMES = {"completed": "answered", "cancelled": "cancelled", "failed": "failed"}
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
-
-
-def _names(tools: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in tools)

@@ -22,7 +22,8 @@ from bridge.question import Question
 from bridge.session import memory_scope
 from bridge.speakers import label
 from bridge.stopping import key_of
-from bridge.turn import Turn, TurnPlan, TurnServices
+from bridge.turn import Turn
+from bridge.turn_plan import TurnPlan, TurnServices
 from channels.base import Channel, InboundMessage
 from memory.inbox import InboxKey, InboxRow
 

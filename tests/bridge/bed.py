@@ -23,7 +23,7 @@ from bridge.ratios import Ratios
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
 from bridge.texts import Texts
-from bridge.turn import TurnServices, TurnSettings
+from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
 from memory.conversations import Conversations

@@ -37,7 +37,7 @@ from agent.settings import ProviderSettings
 from agent.testing import ScriptedProvider
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.agent_bridge import AgentBridge, BridgeSettings
-from bridge.turn import TurnSettings
+from bridge.turn_plan import TurnSettings
 from memory.database import Database
 from tests.agent import bed as agent_bed
 from tests.bridge.bed import LIMITS, Bed, chat_model

@@ -1,0 +1,90 @@
+"""What the chat reads at the end of a run: the text that was shown, and sentences where needed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from agent.errors import LimitReached
+from agent.loop import EMPTY_MARK, FAILED_MARK, AgentRun
+from bridge.errors import ErrorReporter, sentence_key
+from bridge.lanes import Outcome
+from bridge.question import NothingToRetry
+from bridge.texts import Say
+from channels.errors import FileRefused
+
+log = logging.getLogger(__name__)
+
+
+class LastWord:
+    """For one run. `broken_off`: its process had died, and parts of an answer may be in the chat."""
+
+    def __init__(self, say: Say, errors: ErrorReporter, run_id: str, broken_off: bool) -> None:
+        self._say = say
+        self._errors = errors
+        self._run_id = run_id
+        self._broken_off = broken_off
+
+    async def of(self, outcome: Outcome, agent: AgentRun | None, *, shown: str) -> str:
+        """The whole reply in Markdown; `shown` is what its preview was given."""
+        if outcome.ending == "cancelled":
+            return _joined(shown, self._say("stopped"), self._effects(agent))
+        if outcome.error is not None:
+            reset = agent is not None and agent.context_was_reset
+            told = self._say("context_reset") if reset else ""
+            return _joined(shown, await self._sentence(outcome.error), told)
+        if agent is None:
+            return shown
+        return _joined(shown or self._stored_answer(agent), *self._afterwords(agent))
+
+    def _stored_answer(self, agent: AgentRun) -> str:
+        """The answer of a run whose process died before it was delivered."""
+        text = agent.last_run_new_messages[-1].text
+        if FAILED_MARK in text:
+            return self._say("answer_failed")
+        if text == EMPTY_MARK:
+            return "" if agent.gave_no_answer else self._say("empty_answer")
+        return text
+
+    def _effects(self, agent: AgentRun | None) -> str:
+        """Which actions of a stopped run had taken effect, and of which it is unknown."""
+        if agent is None:
+            return ""
+        effects = agent.effects()
+        done = self._say("effects_done", tools=_names(effects.done)) if effects.done else ""
+        unknown = (
+            self._say("effects_unknown", tools=_names(effects.unknown)) if effects.unknown else ""
+        )
+        return _joined(done, unknown)
+
+    def _afterwords(self, agent: AgentRun) -> Sequence[str]:
+        sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
+        if self._broken_off:
+            sentences.append(self._say("taken_up"))
+        sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
+        if agent.cut_short:
+            sentences.append(self._say("answer_cut"))
+        if agent.context_was_reset:
+            sentences.append(self._say("context_reset"))
+        return sentences
+
+    async def _sentence(self, error: BaseException) -> str:
+        match error:
+            case LimitReached():
+                return self._say(f"limit_{error.limit}", **error.values)
+            case NothingToRetry():
+                return self._say("nothing_to_retry")
+            case FileRefused():
+                log.info("run %s: a file cannot be had: %s", self._run_id, error)
+                return self._say(f"file_{error.reason}", limit=error.limit)
+            case _:
+                error_id = await self._errors.report(error, f"run {self._run_id}")
+                return self._say(sentence_key(error), id=error_id)
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _names(tools: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in tools)

@@ -1,0 +1,95 @@
+"""What a turn is given: the stores and settings that all turns share, and what is fixed for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from agent.breaker import RunLimits
+from agent.model import ChatModel
+from agent.tools import Tool
+from bridge.compaction import CompactionServices, Subject
+from bridge.errors import ErrorReporter
+from bridge.gate import MonthlyGate
+from bridge.question import Question
+from bridge.ratios import Ratios
+from bridge.texts import Texts
+from channels.base import Channel
+from memory.conversations import Conversations
+from memory.daily import DailyFiles
+from memory.inbox import Inbox
+from memory.people import People
+from memory.transcripts import Transcripts
+from memory.usage import UsageStore
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """What the configuration says of every turn. `budget_tokens` None: the model's whole window."""
+
+    instructions: str
+    limits: RunLimits
+    max_turns: int
+    budget_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """What every turn uses; built once by the composition root."""
+
+    conversations: Conversations
+    inbox: Inbox
+    usage: UsageStore
+    people: People
+    daily: DailyFiles
+    transcripts: Transcripts
+    ratios: Ratios
+    errors: ErrorReporter
+    texts: Texts
+    gate: MonthlyGate
+    settings: TurnSettings
+    more_tools: tuple[Tool, ...] = ()
+
+    @property
+    def compaction(self) -> CompactionServices:
+        """Those that a compaction writes to."""
+        return CompactionServices(
+            self.conversations, self.daily, self.transcripts, self.usage, self.gate
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlan:
+    """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
+
+    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`: the
+    run was begun before; `broken_off`: its process died, and parts of an answer may be in the chat.
+    `retry_of`: the run whose question is answered again, in place of its answer.
+    """
+
+    run_id: str
+    session: int
+    session_key: str
+    person: str
+    inbox_ids: tuple[int, ...]
+    taken_up: bool
+    broken_off: bool
+    question: Question
+    channel: Channel
+    models: tuple[ChatModel, ...]
+    language: str
+    timezone: tzinfo
+    memory_scope: str
+    retry_of: str | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """Whose context the turn works on."""
+        return Subject(
+            self.session,
+            self.session_key,
+            self.run_id,
+            self.person,
+            self.memory_scope,
+            self.timezone,
+        )
