@@ -207,6 +207,7 @@ class Estimator:
 LEAST_RATIO, MOST_RATIO = 0.5, 2.5
 SMALLEST_SEEN = 50  # tokens; below that the frame's error outweighs the text's
 NEWEST_SHARE = 0.3  # of the newest report once some are in: follows a change within a few answers
+FRAME = 1_000  # tokens that frame a request, tools with their prompt; estimated by rule of thumb
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +220,16 @@ class Correction:
     def observed(self, estimated: int, reported: int) -> Correction:
         """With one more report. `estimated`: by an `Estimator` of ratio 1, for the same request;
         `reported`: all input tokens, those of the cache included. Reports that are tiny or more
-        than twice outside the bounds teach nothing."""
+        than twice outside the bounds teach nothing; a small request lowers the ratio little, as it
+        may be its frame that was estimated too high, which says nothing of a long conversation."""
         if min(estimated, reported) < SMALLEST_SEEN:
             return self
         seen = reported / estimated
         if not LEAST_RATIO / 2 <= seen <= MOST_RATIO * 2:
             return self
         share = max(NEWEST_SHARE, 1 / (self.samples + 1))
+        if seen < self.ratio:
+            share *= estimated / (estimated + FRAME)
         ratio = self.ratio + share * (seen - self.ratio)
         return Correction(min(max(ratio, LEAST_RATIO), MOST_RATIO), self.samples + 1)
 

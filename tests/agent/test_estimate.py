@@ -335,8 +335,15 @@ def test_a_correction_follows_what_is_reported() -> None:
         correction = correction.observed(1000, 1300)
     assert (correction.samples, correction.ratio) == (3, pytest.approx(1.3))
     for _ in range(12):
-        correction = correction.observed(1000, 900)
+        correction = correction.observed(50_000, 45_000)
     assert correction.ratio == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_small_request_lowers_a_correction_little_and_raises_it_at_once() -> None:
+    # 400 tokens of tool prompt that the provider does not count say nothing of a long conversation
+    assert Correction().observed(900, 500).ratio > 0.75
+    assert Correction().observed(90_000, 50_000).ratio < 0.57
+    assert Correction().observed(500, 900).ratio == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("report", [(0, 0), (20, 60), (1000, 0), (1000, 40), (1000, 9000)])
