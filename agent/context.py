@@ -47,6 +47,21 @@ class Sizes(Protocol):
         ...
 
 
+class _Measured:
+    """Sizes that are asked for again and again, each message once; by identity, so each is kept."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._known: dict[int, tuple[Message, int]] = {}
+
+    def message(self, message: Message) -> int:
+        """The size of one message."""
+        known = self._known.get(id(message))
+        if known is None:
+            known = self._known[id(message)] = (message, self._sizes.message(message))
+        return known[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a run may send. `tokens`: for messages, that is without the system prompt, the tools and
@@ -125,6 +140,7 @@ def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
 
     A newest turn that alone is larger than the budget stays, with its tool results shortened.
     """
+    sizes = _Measured(sizes)
     working = shorten_results(working, OLD_RESULT_CHARACTERS, newest=False)
     trimmed = Trimmed(working)
     if len(working.turns) > budget.max_turns:
