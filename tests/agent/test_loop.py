@@ -18,7 +18,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from agent.provider import Usage
+from agent.provider import ModelRequest, Usage
 from agent.testing import Step, calls, refusal
 from tests.agent.bed import LIMITS, SIZES, Echo, Fixture, result_texts
 
@@ -147,8 +147,14 @@ async def test_trim_overflow_and_reset_never_touch_what_the_run_hands_back() -> 
     history = [m for i in range(30) for m in (user_text(f"q{i}"), assistant_text(f"a{i} " * 999))]
     history.append(user_text("now"))
     long = "x" * 30_000
-    overflows: list[Step] = [refusal(RefusalKind.OVERFLOW)] * 4
-    fixture = Fixture([calls(("a", "echo", {"say": long})), *overflows, "done"])
+
+    def refused_until_reset(request: ModelRequest) -> Message:
+        if len(request.messages) > 1:
+            raise refusal(RefusalKind.OVERFLOW)
+        return assistant_text("done")
+
+    overflows: list[Step] = [refused_until_reset] * 5
+    fixture = Fixture([calls(("a", "echo", {"say": long})), *overflows])
     run = fixture.run(history)
     assert await run.execute() == "done"
     assert run.context_was_reset
