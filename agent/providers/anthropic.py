@@ -24,7 +24,7 @@ from agent.provider import (
     UsageReport,
 )
 from agent.providers.anthropic_body import has_thinking, render
-from agent.providers.client import SdkProvider, stream_ended
+from agent.providers.client import SdkProvider, stop_reason, stream_ended
 from agent.providers.errors import refusal_of
 from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
 
@@ -188,7 +188,7 @@ class _Answer:
             for block in blocks
             if block is not None
         )
-        stop = _STOPS.get(self._stop, "other")
+        stop = stop_reason(self._stop, _STOPS, self._model)
         if is_cut(calls, self._usage, self._request):
             stop = "length"  # whatever a compatible server calls it
         return Completed(Message("assistant", whole), stop, self._usage)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from agent.deadlines import DeadlineExceeded, StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
-from agent.provider import ModelRequest, StreamEvent
+from agent.provider import ModelRequest, StopReason, StreamEvent
 from agent.providers.errors import refusal_of
 from agent.settings import ProviderSettings
+
+log = logging.getLogger(__name__)
 
 Client = TypeVar("Client")
 
@@ -30,6 +33,15 @@ def stream_ended(missing: str) -> AnswerFailed:
     return AnswerFailed(
         Refusal(RefusalKind.TRANSIENT, detail=f"the stream ended without {missing}")
     )
+
+
+def stop_reason(said: str | None, known: Mapping[str, StopReason], model: str) -> StopReason:
+    """What the reason means that a provider gives for the end of an answer; one that we do not know is
+    logged, and ends it like any other."""
+    if said is not None and said in known:
+        return known[said]
+    log.info("%s ended an answer with the unknown finish reason %.40r", model, said)
+    return "other"
 
 
 class SdkProvider(ABC, Generic[Client]):

@@ -23,7 +23,7 @@ from agent.provider import (
     Usage,
     UsageReport,
 )
-from agent.providers.client import AnswerFailed, SdkProvider, stream_ended
+from agent.providers.client import AnswerFailed, SdkProvider, stop_reason, stream_ended
 from agent.providers.errors import refusal_of
 from agent.providers.openai_body import Dialect, learnt, render
 from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
@@ -126,6 +126,7 @@ class _Answer:
         self._open: dict[int, _Call] = {}  # the newest call of each index
         self._usage: Usage | None = None
         self._stop: str | None = None
+        self._counted = False  # whether the newest chunk is the one that ends a stream: usage alone
         self._refused = False
 
     def take(self, chunk: Any) -> Iterator[StreamEvent]:
@@ -134,7 +135,9 @@ class _Answer:
         if usage is not None:
             self._usage = _usage(usage)
             yield UsageReport(self._usage)
-        for choice in getattr(chunk, "choices", None) or ():
+        choices = getattr(chunk, "choices", None) or ()
+        self._counted = usage is not None and not choices
+        for choice in choices:
             delta = getattr(choice, "delta", None)
             if delta is not None:
                 if delta.content:
@@ -191,9 +194,9 @@ class _Answer:
             call.parts.append(function.arguments)
 
     def completed(self) -> Completed:
-        """The whole message. Raises `AnswerFailed` when no finish reason came, or nothing did
-        because the input fills the window."""
-        if self._stop is None:
+        """The whole message. Raises `AnswerFailed` when no end came, or nothing did because the input
+        fills the window. Some servers give no finish reason; the usage of all of it is an end too."""
+        if self._stop is None and not self._counted:
             raise stream_ended("a finish reason")
         calls = unique_calls(map(_finished, self._calls), self._request.messages)
         blocks: list[Block] = []
@@ -202,7 +205,7 @@ class _Answer:
         if self._text:
             blocks.append(TextBlock(clean("".join(self._text))))
         blocks += calls
-        stop = "refusal" if self._refused else _STOPS.get(self._stop, "other")
+        stop = "refusal" if self._refused else stop_reason(self._stop, _STOPS, self._model)
         if is_cut(calls, self._usage, self._request):
             stop = "length"  # whatever the server calls it
         if stop == "length" and not blocks:
