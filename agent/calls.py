@@ -176,8 +176,7 @@ class ModelCalls:
             case K.OVERFLOW:
                 return await self._make_room(refusal, Rung.RESET)
             case K.REQUEST_TOO_LARGE:
-                # It fits the model, not the minute: nothing as drastic as an emergency is done.
-                return await self._make_room(refusal, Rung.AGGRESSIVE)
+                return await self._fit_the_minute(refusal)
             case K.OUTPUT_CAP:
                 return await self._ask_for_less(refusal)
             case K.FORMAT:
@@ -209,6 +208,25 @@ class ModelCalls:
             budget=self.model.context_tokens - reserved - self.fixed_tokens(),
         )
         return await self._working.climb(target, self.model.sizes, highest=highest)
+
+    async def _fit_the_minute(self, refusal: Refusal) -> bool:
+        """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done. The
+        answer counts too; a quota of output counts nothing else."""
+        only_output = (refusal.requested_tokens or 0) <= self.output_tokens
+        if only_output and self._reserve_less(refusal):
+            return True
+        return await self._make_room(refusal, Rung.AGGRESSIVE) or self._reserve_less(refusal)
+
+    def _reserve_less(self, refusal: Refusal) -> bool:
+        """Once, a smaller answer, by as much as the request is too large; false where that is none."""
+        limit, requested = refusal.limit_tokens, refusal.requested_tokens
+        if limit is None or requested is None or requested <= limit:
+            return False
+        less = self.output_tokens - (requested - limit)
+        if less < SMALLEST_ANSWER or not self._once(refusal.kind):
+            return False
+        self._most_output = less
+        return True
 
     async def _ask_for_less(self, refusal: Refusal) -> bool:
         """A smaller answer; where no useful one has room, less input."""

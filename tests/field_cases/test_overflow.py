@@ -179,6 +179,31 @@ async def test_a_question_that_no_minutes_quota_holds_is_told(tmp_path: Path) ->
         assert len(it.server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "cap"),
+    [
+        ("on output tokens per minute (OTPM): Limit 1000, Requested 4096", 1_000),
+        ("on tokens per minute (TPM): Limit 8000, Requested 9500", 2_596),
+    ],
+)
+async def test_where_the_answer_is_what_does_not_fit_the_minute_less_is_asked_for(
+    words: str, cap: int
+) -> None:
+    """Case 26: a quota of output, which no shorter history helps; and one question that is long."""
+    async with run(most_output=4_096) as it:
+        long = turns(5) if "output" in words else [user_text(TIDES * 20)]
+        it.server.fail(429, f"Request too large for m {words}", code="rate_limit_exceeded")
+        it.server.answer("ok")
+        answer, (first, second) = await ask(it, long)
+        assert (answer, it.it.waits) == ("ok", [])
+        assert first.messages == second.messages
+        assert second.body["max_completion_tokens"] == cap
+        it.server.fail(429, f"Request too large for m {words}", code="rate_limit_exceeded")
+        it.server.answer("ok")
+        _, (first, _) = await ask(it, long)
+        assert first.body["max_completion_tokens"] == 4_096, "nothing is learnt from it"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_throttling_is_waited_for_whatever_it_says_of_tokens(kind: Kind) -> None:
     """Case 27: 429 comes first; the same messages are sent again."""
