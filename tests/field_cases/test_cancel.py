@@ -272,7 +272,10 @@ def _fine(request: ModelRequest) -> Message:
 
 
 async def stopped_at_every_await(
-    it: Bed, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[str], Any]
+    it: Bed,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[[str], Any],
+    tool: Called | None = None,
 ) -> int:
     """In a chat of its own for each k: a run that is stopped at its k-th await, and talking on. How
     many awaits there were."""
@@ -287,7 +290,7 @@ async def stopped_at_every_await(
             await steps[0]
 
         await prepare(str(k))
-        before = len(it.channel.finals)
+        before, ran = len(it.channel.finals), len(tool.ran) if tool is not None else 0
         with monkeypatch.context() as patched:
             patched.setattr(Turn, "run", stepping)
             await it.send("do it", chat=str(k))
@@ -297,10 +300,9 @@ async def stopped_at_every_await(
             assert said == ["All done."] or said == ["Let me see.\n\nAll done."]
             return k - 1
         assert len(said) == 1, (k, said)
-        assert "All done." not in said[0] or "Stopped" in said[0] or "complete" in said[0], (
-            k,
-            said,
-        )
+        assert "Stopped." in said[0], (k, said)
+        done = "`book`" in said[0]
+        assert done is bool(tool is not None and len(tool.ran) > ran), "what took effect is told"
         it.provider.steps[:] = [_fine, _fine]
         assert await it.ask("hi", chat=str(k)) == "fine", k
         assert violations(it.provider.requests[-1].messages) == []
@@ -318,7 +320,7 @@ async def test_a_stop_at_every_await_of_a_turn_leaves_a_conversation_that_goes_o
         async def prepare(_: str) -> None:
             it.provider.steps[:] = [calls(("a", "book", {}), text="Let me see."), "All done."]
 
-        assert await stopped_at_every_await(it, monkeypatch, prepare) > 10
+        assert await stopped_at_every_await(it, monkeypatch, prepare, book) > 10
 
 
 async def test_a_stop_at_every_await_of_a_compaction_leaves_a_conversation_that_goes_on(
@@ -337,5 +339,11 @@ async def test_a_stop_at_every_await_of_a_compaction_leaves_a_conversation_that_
             it.provider.steps[:] = ["They spoke of tides.", "All done."]
 
         assert await stopped_at_every_await(it, monkeypatch, prepare) > 8
-        rows = await it.database.read("SELECT COUNT(*) FROM boundaries WHERE kind = 'trim'")
-        assert rows[0][0] > 0
+        kinds = await it.database.read("SELECT DISTINCT kind FROM boundaries")
+        assert [row[0] for row in kinds] == ["trim"]
+        chats = (await it.database.read("SELECT COUNT(*) FROM sessions"))[0][0]
+        for words in ("q0", "q1", "a0 The tide"):
+            rows = await it.database.read(
+                "SELECT COUNT(*) FROM messages WHERE body LIKE ?", (f'%"{words}%',)
+            )
+            assert rows[0][0] == chats, "what was said stays stored"
