@@ -154,5 +154,5 @@ crashes = st.builds(
 damages = st.builds(Damage, st.integers(0, 5), st.integers(0, 30), st.integers(0, 5))
 cuts = st.builds(Cut, st.integers(0, 30), st.integers(0, 30))
 operations: st.SearchStrategy[Sequence[Operation]] = st.lists(
-    often({turns: 8, crashes: 3, damages: 2, cuts: 1, st.builds(Reset): 1}), min_size=2, max_size=8
+    often({turns: 8, crashes: 3, damages: 2, cuts: 1, st.builds(Reset): 1}), min_size=2, max_size=7
 )

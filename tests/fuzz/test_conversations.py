@@ -20,8 +20,8 @@ from tests.fuzz.sockets import LESSONS, Street, street
 
 big = settings.get_current_profile_name() == "fuzz"
 sized = settings(settings.get_profile("fuzz" if big else "sample"))
-plain = settings(sized, max_examples=1_000 if big else 40)
-few = settings(sized, max_examples=100 if big else 3)
+plain = settings(sized, max_examples=500 if big else 40)
+few = settings(sized, max_examples=60 if big else 3)
 pytestmark = pytest.mark.timeout(3_600 if big else 180)
 in_parts = pytest.mark.parametrize("part", range(4 if big else 1))  # for two processes
 
