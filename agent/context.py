@@ -108,11 +108,10 @@ class Trimmed:
 
 
 def turns(messages: Sequence[Message]) -> list[Turn]:
-    """The messages cut at turn boundaries; what precedes the first question joins its turn."""
+    """The messages cut at turn boundaries, so that each turn but the first begins with its question;
+    what precedes the first question is a turn of its own."""
     starts = [index for index, message in enumerate(messages) if begins_turn(message)]
-    if not starts:
-        return [tuple(messages)] if messages else []
-    bounds = [0, *starts[1:], len(messages)]
+    bounds = sorted({0, *starts, len(messages)})
     return [tuple(messages[start:end]) for start, end in pairwise(bounds)]
 
 
@@ -257,6 +256,8 @@ def with_note(messages: tuple[Message, ...], note: str | None) -> tuple[Message,
     if note is None or not messages:
         return messages
     first, *rest = messages
+    if first.role == "assistant":  # a cut: the note is not put into its mouth
+        return (Message("user", (TextBlock(note),)), *messages)
     results = [block for block in first.blocks if isinstance(block, ToolResultBlock)]
     others = [block for block in first.blocks if not isinstance(block, ToolResultBlock)]
     return (Message(first.role, (*results, TextBlock(note), *others)), *rest)

@@ -18,13 +18,13 @@ and its cleanup would leak into its consumer.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent import tool_args
 from agent.breaker import Breaker, RunLimits
 from agent.calls import CallPorts, ModelCall, ModelCalls, text_of
-from agent.context import Budget, Working
+from agent.context import Budget, Working, without_thinking
 from agent.errors import LimitReached, ProviderError
 from agent.events import StepEnded, ToolStarted
 from agent.history import lost_result
@@ -151,7 +151,8 @@ class AgentRun:
         cancelled.
         """
         await self._working.trim(self._budget(), self._calls.model.sizes)
-        for message in self._task.resumed:
+        # The process before may have trimmed otherwise: its thoughts may not fit what is sent now.
+        for message in without_thinking(self._task.resumed):
             self._working.append(message)
         await self._finish_resumed()
         step = 0
@@ -163,7 +164,7 @@ class AgentRun:
             if stop is not None:
                 await self._close_with_an_answer(stop)
             else:
-                await self._take_step(await self._calls.ask(advice=self._breaker.hint()))
+                await self._take_step(await self._ask())
             self._ports.calls.emit(StepEnded())
         return self.last_run_new_messages[-1].text
 
@@ -172,6 +173,16 @@ class AgentRun:
         most = min(self._task.budget_tokens or model.context_tokens, model.context_tokens)
         tokens = most - model.max_output_tokens - self._calls.fixed_tokens()
         return Budget(tokens, self._task.max_turns)
+
+    async def _ask(self) -> Completed:
+        """A model call. A hint is sent once: what was thought in answer to it is bound to a text that
+        is not sent again, and would be refused."""
+        hint = self._breaker.hint()
+        completed = await self._calls.ask(advice=hint)
+        if hint is None:
+            return completed
+        (message,) = without_thinking([completed.message])
+        return replace(completed, message=message)
 
     def _answered(self) -> bool:
         own = self.last_run_new_messages

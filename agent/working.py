@@ -7,7 +7,7 @@ to load is written down after (`Keeper.bound`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from agent.context import (
     Budget,
     Sizes,
     Trimmed,
+    Turn,
     Working,
     make_brief,
     map_blocks,
@@ -147,7 +148,7 @@ class WorkingCopy:
     async def plainer(self) -> bool:
         """For a provider that refuses the form: no reasoning, and old turns as question and answer
         only. Whether that changed anything."""
-        changed = self._change(lambda block: block, drop_thinking=True)
+        changed = self._set(tuple(map(without_thinking, self._working.turns)))
         trimmed = make_brief(Trimmed(self._working), len(self._working.turns) - 1)
         if trimmed.working.turns == self._working.turns:
             return changed
@@ -170,14 +171,14 @@ class WorkingCopy:
                 case _:
                     return block
 
-        return self._change(change, drop_thinking=False)
-
-    def _change(self, change: Callable[[Block], Block], *, drop_thinking: bool) -> bool:
         turns = tuple(
             tuple(map_blocks(message, change) for message in turn) for turn in self._working.turns
         )
-        if drop_thinking:
-            turns = tuple(map(without_thinking, turns))
-        changed = turns != self._working.turns
-        self._working = replace(self._working, turns=turns)
-        return changed
+        return self._set(turns)
+
+    def _set(self, turns: tuple[Turn, ...]) -> bool:
+        """What was thought before is bound to what is not sent like that any more."""
+        if turns == self._working.turns:
+            return False
+        self._working = replace(self._working, turns=tuple(map(without_thinking, turns)))
+        return True

@@ -37,7 +37,7 @@ from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
 from tests.agent.bed import Health, Keeper, Open, model
 from tests.fuzz.histories import DAMAGES, PNG
 from tests.fuzz.judges import Judge, judged, judges
-from tests.fuzz.operations import HINTED, Cut, Damage, Operation, Reset, Step, Turn
+from tests.fuzz.operations import Cut, Damage, Operation, Reset, Step, Turn
 
 LIMITS = RunLimits(steps=6, tool_calls=100, seconds=900, tokens=10_000_000)
 SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -87,13 +87,13 @@ class JudgedProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         judged(self._bench, request)
         await asyncio.sleep(0)
-        yield self._events(hinted=HINTED in request.messages[-1].text)
+        yield self._events()
 
-    async def _events(self, *, hinted: bool) -> AsyncIterator[StreamEvent]:
+    async def _events(self) -> AsyncIterator[StreamEvent]:
         step = self._steps.pop(0) if self._steps else Step("done")
         author = self._author if step.author is None else step.author
         blocks: list[Block] = []
-        if step.thinks != "no" and not hinted:
+        if step.thinks != "no":
             blocks.append(self._bench[author].think("hm", withheld=step.thinks == "withheld"))
             yield ThinkingDelta("hm")
         for piece in (step.text[:2], step.text[2:]):

@@ -14,9 +14,6 @@ from agent.errors import RefusalKind
 from agent.messages import Block, ImageBlock, JsonObject, TextBlock
 from tests.fuzz.histories import PNG, arguments, ids, words
 
-# The loop's hint is sent once. A thought in answer to it is sealed over a text that is not sent again,
-# and the loop keeps it: until it does not, nobody thinks here then.
-HINTED = "times the call is refused"
 Ending = Literal["stored", "crashed", "crashed and resumed"]
 
 

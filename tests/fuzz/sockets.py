@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
@@ -13,7 +13,7 @@ from agent.errors import RefusalKind
 from agent.provider import Provider
 from agent.providers import build_provider
 from agent.settings import ProviderSettings
-from tests.fuzz.operations import HINTED, Step, Turn
+from tests.fuzz.operations import Step, Turn
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.llm import (
     Answerer,
@@ -69,10 +69,8 @@ class Endpoint:
         """The steps of a turn, then "done"."""
         steps = iter(turn.steps)
 
-        def answer(request: LlmRequest) -> Script:
+        def answer(_: LlmRequest) -> Script:
             step = next(steps, Step("done"))
-            if HINTED in (request.last_user_text or ""):
-                step = replace(step, thinks="no")
             if step.failure is not None:
                 return self._refusal(step.failure)
             return Reply(*self._parts(step))
