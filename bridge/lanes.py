@@ -118,14 +118,15 @@ class Lanes:
         return len(self._lanes)
 
     async def more_within(self, session_key: str, seconds: float) -> bool:
-        """For a lane's own work: wait for the next wake-up; false after `seconds`."""
+        """For a lane's own work: wait for a wake-up since the work began or since the last one that
+        this has told of; false after `seconds`."""
         woken = self._lanes[session_key].woken
-        woken.clear()
         try:
             async with asyncio.timeout(seconds):
                 await woken.wait()
         except TimeoutError:
             return False
+        woken.clear()
         return True
 
     async def idle(self) -> None:

@@ -18,6 +18,7 @@ from channels.base import Address, Attachment
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
 from memory.errors import StoreUnavailable
+from memory.inbox import InboxRow
 from tests.bridge.bed import bed
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -622,3 +623,26 @@ async def test_a_waiting_mark_is_never_taken_away_before_it_is_there(
         slow.set()
         await it.bridge.idle()
         assert [waiting for _, waiting in it.channel.marks] == [True, False]
+
+
+async def test_the_rest_of_a_long_text_is_seen_though_it_comes_while_the_lane_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["both"]) as it:
+        reading, go_on = asyncio.Event(), asyncio.Event()
+        read = it.services.inbox.open_turns
+
+        async def slowly(session_key: str) -> list[InboxRow]:
+            rows = await read(session_key)
+            reading.set()
+            await go_on.wait()
+            return rows
+
+        monkeypatch.setattr(it.services.inbox, "open_turns", slowly)
+        first = it.channel.message("x" * 4000)
+        await it.bridge.receive(replace(first, more_expected_s=600))
+        await reading.wait()
+        await it.send("the rest")
+        go_on.set()
+        await it.until(lambda: it.channel.finals)
+        assert it.said()[-1][1].endswith("\n\nthe rest")
