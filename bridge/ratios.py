@@ -9,7 +9,6 @@ from agent.estimate import Correction
 from agent.model import ChatModel
 from memory.token_ratios import TokenRatios
 
-
 WORTH_STORING = 0.01  # a change of the ratio; less is learnt again soon after a restart
 
 

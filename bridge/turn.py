@@ -7,6 +7,7 @@ Everything it writes can be written again.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 
@@ -30,6 +31,7 @@ from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
 from channels.base import ReplySink, StopControl
 from channels.errors import ChannelUnavailable
+from memory.conversations import Context
 from memory.tools import ReadTranscript
 from memory.usage import UsageRow
 
@@ -59,9 +61,15 @@ class Turn:
 
     async def run(self, run: ActiveRun) -> None:
         """Store the question, then let the agent answer it."""
+        plan, conversations = self._plan, self._services.conversations
         self._active = run
-        self._question = await self._begin()
-        self._agent = await self._prepare(run)
+        question = self._question = await self._asked()
+        # Side by side: what was said before does not depend on the question, and is read meanwhile.
+        context, _ = await asyncio.gather(
+            conversations.context(plan.session),
+            conversations.begin(plan.session, plan.run_id, question, plan.inbox_ids),
+        )
+        self._agent = await self._prepare(run, context, question)
         await self._agent.execute()
 
     def _open_delivery(self, token: CancelToken) -> Delivery:
@@ -73,9 +81,9 @@ class Turn:
 
         return Delivery(open_reply, token, self._services.errors, f"run {plan.run_id}")
 
-    async def _begin(self) -> Message:
-        """The question, stored: that of a run that was begun before as it was then (a file may be
-        gone by now), that of /retry as it was asked."""
+    async def _asked(self) -> Message:
+        """The question: that of a run that was begun before as it was then (a file may be gone by
+        now), that of /retry as it was asked."""
         plan, conversations = self._plan, self._services.conversations
         question = None
         asked_before = plan.run_id if plan.taken_up else plan.retry_of
@@ -85,15 +93,12 @@ class Turn:
             question = await user_message(plan.question, plan.channel)
         if not question.blocks and not plan.taken_up:
             raise NothingToRetry
-        await conversations.begin(plan.session, plan.run_id, question, plan.inbox_ids)
         return question
 
-    async def _prepare(self, run: ActiveRun) -> AgentRun:
+    async def _prepare(self, run: ActiveRun, context: Context, question: Message) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        context = await services.conversations.context(plan.session)
-        context = without_run(context, plan.retry_of)
-        loaded = load(context, plan.run_id, self._question)
+        loaded = load(without_run(context, plan.retry_of), plan.run_id, question)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
