@@ -24,7 +24,7 @@ from agent.provider import (
     UsageReport,
 )
 from agent.providers.anthropic_body import has_thinking, render
-from agent.providers.client import SdkProvider, stop_reason, stream_ended
+from agent.providers.client import SdkProvider, connection_limits, stop_reason, stream_ended
 from agent.providers.errors import refusal_of
 from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
 
@@ -60,7 +60,9 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             timeout=settings.total_s,
             webhook_key="",
             open_telemetry=False,
-            http_client=DefaultAsyncHttpxClient(trust_env=False, proxy=proxy),
+            http_client=DefaultAsyncHttpxClient(
+                trust_env=False, proxy=proxy, limits=connection_limits()
+            ),
         )
         # Instead of what ANTHROPIC_CUSTOM_HEADERS says. The SDK sends the key as a bearer token;
         # compatible endpoints may know the older header only.

@@ -20,6 +20,14 @@ log = logging.getLogger(__name__)
 Client = TypeVar("Client")
 
 
+def connection_limits() -> Any:
+    """Of an SDK's HTTP client: calls are not limited here, idle connections are few. Each call looks
+    at every idle connection of the pool, which takes more of the loop's time than it saves."""
+    from httpx2 import Limits  # loaded with the SDK
+
+    return Limits(max_connections=1_000, max_keepalive_connections=8)
+
+
 class AnswerFailed(Exception):
     """What was streamed is no answer: it lacks its end, or says in its own way that it failed."""
 

@@ -23,7 +23,13 @@ from agent.provider import (
     Usage,
     UsageReport,
 )
-from agent.providers.client import AnswerFailed, SdkProvider, stop_reason, stream_ended
+from agent.providers.client import (
+    AnswerFailed,
+    SdkProvider,
+    connection_limits,
+    stop_reason,
+    stream_ended,
+)
 from agent.providers.errors import refusal_of
 from agent.providers.openai_body import Dialect, learnt, render
 from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
@@ -62,7 +68,9 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
             max_retries=0,
             timeout=settings.total_s,
             webhook_secret="",  # none, and not the environment's
-            http_client=DefaultAsyncHttpxClient(trust_env=False, proxy=proxy),
+            http_client=DefaultAsyncHttpxClient(
+                trust_env=False, proxy=proxy, limits=connection_limits()
+            ),
         )
         # Set afterwards: None in the constructor means "look into the environment".
         client.organization, client.project = settings.organization, None

@@ -21,6 +21,9 @@ _READ_S = 20.0
 _WRITE_S = 20.0
 _POOL_S = 10.0
 _CONNECTIONS = 64
+# Each request looks at every idle connection of the pool: with many of them that took more of the
+# loop's time than the request itself.
+_IDLE = 8
 
 Bot = ExtBot[Urgency]
 
@@ -63,6 +66,7 @@ def build_api(settings: TelegramSettings) -> Api:
 def _request(
     settings: TelegramSettings, context: ssl.SSLContext, *, connections: int
 ) -> HTTPXRequest:
+    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=_IDLE)
     return HTTPXRequest(
         connection_pool_size=connections,
         connect_timeout=_CONNECT_S,
@@ -72,5 +76,5 @@ def _request(
         proxy=settings.proxy.get_secret_value() if settings.proxy is not None else None,
         # Not what the environment says: HTTPS_PROXY is not our configuration, and a SOCKS one there
         # would need a library that we do not have.
-        httpx_kwargs={"verify": context, "trust_env": False},
+        httpx_kwargs={"limits": limits, "verify": context, "trust_env": False},
     )
