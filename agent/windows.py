@@ -1,7 +1,8 @@
 """How many tokens a model takes, where the configuration does not say.
 
-Figures from the providers' model pages, as read in November 2026, rounded down. A model that is not
-here gets a cautious window: too small a budget forgets sooner, too large a one is refused.
+Rounded down, by family, and not checked against the providers' pages of today: what the configuration
+says counts first, and a window that turns out smaller is met by the overflow ladder. A model that is
+not here gets a cautious one: too small a budget forgets sooner, too large a one is refused.
 """
 
 from __future__ import annotations
