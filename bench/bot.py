@@ -17,9 +17,10 @@ from pathlib import Path
 
 from agent.messages import JsonObject
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge.app import Stopping, serve
+from bridge.app import serve
 from bridge.config import Config, load
 from bridge.log import Redactor, setup
+from bridge.signals import Signals
 
 
 class AskPort:
@@ -50,7 +51,7 @@ class AskPort:
 async def _run(config: Config, data: Path) -> int:
     redactor = Redactor(config.secrets())
     setup(config.log.level, as_json=config.log.json_lines, redactor=redactor)
-    stopping = Stopping()
+    stopping = Signals()
     with stopping.on_signals():
         return await serve(config, data, redactor, stopping, console=False, more_tools=(AskPort(),))
 

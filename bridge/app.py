@@ -7,23 +7,18 @@ that were not answered stay in the inbox and are taken up at the next start.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import signal
 import sys
-from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from agent.breaker import RunLimits
-from agent.estimate import Estimator, family_of
-from agent.model import ChatModel
 from agent.provider import Provider
-from agent.providers import build_provider
 from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.chat_models import chat_models
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
@@ -33,6 +28,7 @@ from bridge.owners import offer_ownership
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.settings import Limits
+from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import Channel
@@ -74,21 +70,21 @@ async def run_app(config: Config, *, data: Path, console: bool) -> int:
 async def _run(config: Config, data: Path, *, console: bool) -> int:
     redactor = Redactor(config.secrets())
     setup(config.log.level, as_json=config.log.json_lines, redactor=redactor)
-    stopping = Stopping()
-    with stopping.on_signals():
-        return await serve(config, data, redactor, stopping, console=console)
+    signals = Signals()
+    with signals.on_signals():
+        return await serve(config, data, redactor, signals, console=console)
 
 
 async def serve(
     config: Config,
     data: Path,
     redactor: Redactor,
-    stopping: Stopping,
+    signals: Signals,
     *,
     console: bool,
     more_tools: tuple[Tool, ...] = (),
 ) -> int:
-    """Everything between the first and the last line of a run; ends when `stopping` asks for it.
+    """Everything between the first and the last line of a run; ends when `signals` ask for it.
 
     `more_tools`: tools beside Galata's own. Returns the exit code. Raises `StoreError` when the
     database cannot be opened.
@@ -109,7 +105,7 @@ async def serve(
             bridge = AgentBridge(_settings(config), services, access, models, channels, group)
             if console:
                 terminal = ConsoleChannel(bridge.idle)
-                channels["console"] = stopping.terminal = terminal
+                channels["console"] = signals.terminal = terminal
             await bridge.resume()
             helpers = [
                 group.create_task(_warm(models[0].provider), name="warm"),
@@ -117,10 +113,10 @@ async def serve(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
             ]
-            failed = await _listen_until_over(bridge, channels, stopping, group)
+            failed = await _listen_until_over(bridge, channels, signals, group)
             for task in helpers:
                 task.cancel()
-            await stopping.hurried(bridge.close(PATIENCE_S))
+            await signals.hurried(bridge.close(PATIENCE_S))
             await bridge.close(0)
     return 1 if failed else 0
 
@@ -138,7 +134,7 @@ def _settings(config: Config) -> BridgeSettings:
 async def _listen_until_over(
     bridge: AgentBridge,
     channels: Mapping[str, Channel],
-    stopping: Stopping,
+    signals: Signals,
     group: asyncio.TaskGroup,
 ) -> bool:
     """Listen on all channels until a signal, or until none listens any more; whether all gave up."""
@@ -147,10 +143,10 @@ async def _listen_until_over(
         for name, channel in channels.items()
     ]
     log.info("ready: %s", ", ".join(channels))
-    signalled = asyncio.ensure_future(stopping.asked.wait())
+    signalled = asyncio.ensure_future(signals.asked.wait())
     try:
         pending: set[asyncio.Task[bool]] = set(listeners)
-        while pending and not stopping.asked.is_set():
+        while pending and not signals.asked.is_set():
             await asyncio.wait({*pending, signalled}, return_when=asyncio.FIRST_COMPLETED)
             pending = {task for task in pending if not task.done()}
         return not pending and not any(task.result() for task in listeners)
@@ -159,46 +155,6 @@ async def _listen_until_over(
         for task in listeners:
             task.cancel()
         await asyncio.gather(*listeners, return_exceptions=True)
-
-
-@asynccontextmanager
-async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[tuple[ChatModel, ...]]:
-    """The configured model and its fallbacks; without any provider the embedded one, started here."""
-    async with AsyncExitStack() as stack:
-        if config.local_model:
-            from bridge.local_model import local_chat_model
-
-            yield (await stack.enter_async_context(local_chat_model(redactor)),)
-            return
-        names = tuple(dict.fromkeys((config.model, *config.fallback_models)))
-        providers: dict[str, Provider] = {}
-        for name in {config.models[model].provider: None for model in names}:
-            providers[name] = build_provider(name, config.providers[name])
-            stack.push_async_callback(providers[name].aclose)
-        yield tuple(_chat_model(config, name, providers) for name in names)
-
-
-def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) -> ChatModel:
-    entry = config.models[name]
-    kind = config.providers[entry.provider].kind
-    budget = config.context.budget_tokens
-    if budget is not None and budget > entry.window:
-        log.warning(
-            "context.budget_tokens (%d) is larger than the window of %s (%d), which counts",
-            budget,
-            name,
-            entry.window,
-        )
-    return ChatModel(
-        name=name,
-        id=entry.id,
-        provider=providers[entry.provider],
-        max_output_tokens=entry.max_output_tokens,
-        traits=entry.traits,
-        context_tokens=entry.window,
-        sizes=Estimator(family_of(entry.id, kind)),
-        price=entry.price.cost_microusd if entry.price else None,
-    )
 
 
 def turn_services(
@@ -260,50 +216,3 @@ async def _warm(provider: Provider) -> None:
         await provider.warm()
     except Exception:
         log.exception("the provider could not be warmed up")
-
-
-class Stopping:
-    """Signals: the first asks to stop (in the terminal Ctrl-C first stops the answer), the second
-    hurries."""
-
-    def __init__(self) -> None:
-        self.terminal: ConsoleChannel | None = None
-        self.asked = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._interrupting: asyncio.Task[None] | None = None
-
-    @contextlib.contextmanager
-    def on_signals(self) -> Generator[None]:
-        """Handle SIGINT and SIGTERM while inside."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        try:
-            yield
-        finally:
-            loop.remove_signal_handler(signal.SIGTERM)
-            loop.remove_signal_handler(signal.SIGINT)
-
-    async def hurried(self, work: Coroutine[Any, Any, None]) -> None:
-        """Await `work`, but no longer than until the second signal."""
-        task = asyncio.ensure_future(work)
-        hurry = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait({task, hurry}, return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
-        task.cancel()
-        await asyncio.gather(task, hurry, return_exceptions=True)
-
-    def _stop(self) -> None:
-        if self.asked.is_set():
-            self._hurry.set()
-        self.asked.set()
-
-    def _interrupt(self) -> None:
-        if self.terminal is None or self.asked.is_set():
-            self._stop()
-        elif self._interrupting is None or self._interrupting.done():
-            self._interrupting = asyncio.ensure_future(self._interrupt_answer(self.terminal))
-
-    async def _interrupt_answer(self, terminal: ConsoleChannel) -> None:
-        if not await terminal.interrupt():
-            self._stop()

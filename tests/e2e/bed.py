@@ -11,9 +11,10 @@ from typing import Any
 from agent.messages import JsonObject
 from agent.settings import ModelSettings, PriceSettings, ProviderSettings
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
-from bridge.app import Stopping, serve
+from bridge.app import serve
 from bridge.log import Redactor
 from bridge.settings import Channels, Config
+from bridge.signals import Signals
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from tests.servers.anthropic import AnthropicServer
@@ -48,12 +49,12 @@ class App:
         self.config = config
         self.data = data
         self.more_tools = more_tools
-        self.stopping = Stopping()
+        self.stopping = Signals()
         self.task: asyncio.Task[int] | None = None
 
     async def start(self) -> None:
         redactor = Redactor(self.config.secrets())
-        self.stopping = Stopping()
+        self.stopping = Signals()
         self.task = asyncio.create_task(
             serve(
                 self.config,

@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bridge.app import Stopping, serve
+from bridge.app import serve
 from bridge.local_model import available
 from bridge.log import Redactor, setup
 from bridge.settings import Channels, Config
+from bridge.signals import Signals
 from tests.e2e.bed import config, slack_settings, telegram_settings
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer
@@ -113,7 +114,7 @@ async def _type(play: Playground) -> None:
         play.act(line)
 
 
-async def _bot(play: Playground, llm: AnthropicServer, stopping: Stopping) -> None:
+async def _bot(play: Playground, llm: AnthropicServer, stopping: Signals) -> None:
     made = _config(play, llm)
     redactor = Redactor(made.secrets())
     setup("WARNING", as_json=False, redactor=redactor)
@@ -125,7 +126,7 @@ async def main() -> None:
     """Until the input ends."""
     async with TelegramServer() as telegram, SlackServer() as slack, AnthropicServer() as llm:
         play = Playground(telegram, slack)
-        stopping = Stopping()
+        stopping = Signals()
         bot = asyncio.create_task(_bot(play, llm, stopping))
         watching = asyncio.create_task(_watch(play))
         try:
