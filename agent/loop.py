@@ -223,6 +223,9 @@ class AgentRun:
         results = {result.tool_use_id: result for m in own for result in m.tool_results}
         for call in (call for message in own for call in message.tool_uses):
             known = results.get(call.id)
+            self._started[call.id] = call
+            if known is not None:
+                self._finished[call.id] = known
             if self._breaker.judge(call) is None:
                 self._breaker.note(call, failed=known is None or known.is_error)
         if own and own[-1].tool_uses:

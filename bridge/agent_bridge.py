@@ -19,6 +19,7 @@ from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
 from bridge.commands import CHANGING, Commands, is_ours, owner_code
+from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
@@ -29,12 +30,14 @@ from bridge.session import Scope, session_of
 from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
 from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
-from channels.base import Channel, InboundMessage
+from channels.base import Channel, InboundMessage, OutboundReply, Resumed, StopControl
 from channels.errors import NotStored
 from memory.clock import stamp
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
 from memory.inbox import Entry, Kind
+from memory.outbox import NewReply
+from memory.runs import Lost, Settlement
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +79,18 @@ class AgentBridge:
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._notices = Notices(channels, services.texts, settings.language)
         tokens = CancelTokenRegistry()
+        self._deliveries = Deliveries(
+            services.outbox, services.runs, channels, services.texts, services.errors
+        )
         self._turns = Turns(
-            services, models, channels, settings.timezone, self._notices, tokens, self._start
+            services,
+            models,
+            channels,
+            settings.timezone,
+            self._notices,
+            tokens,
+            self._deliveries,
+            self._start,
         )
         self._lanes = Lanes(group, self._turns.next_turn)
         self._outages = Outages(self._lanes.wake)
@@ -131,9 +144,14 @@ class AgentBridge:
             await self._take_question(message, place)
 
     async def resume(self) -> None:
-        """After a start: carry out stored commands, then take up every open message."""
-        inbox = self._services.inbox
-        for row in await inbox.open_acts():
+        """After a start: deliver what is in the outbox, carry out stored commands, then take up every
+        open message."""
+        services, here = self._services, tuple(self._channels)
+        for reply in await services.outbox.open_replies(here):
+            self._start(self._deliveries.resume(reply), "resumed delivery")
+        for lost in await services.runs.lost(here):
+            self._start(self._end_lost(lost), "lost run")
+        for row in await services.inbox.open_acts():
             message = load(row.body)
             if message.address.channel not in self._channels:
                 continue
@@ -142,12 +160,37 @@ class AgentBridge:
                 self._start(self._answer_stop(message, row.id, Stopped()), "stored stop")
             else:
                 self._start(self._act(message, row.id), "stored act")
-        for session_key in await inbox.open_sessions(tuple(self._channels)):
-            for row in await inbox.open_turns(session_key):
+        for session_key in await services.inbox.open_sessions(here):
+            for row in await services.inbox.open_turns(session_key):
                 message = load(row.body)
                 self._turns.expect(message, session_key)
                 self._turns.mark(message)  # whether it had a mark is not known any more
             self._lanes.wake(session_key)
+
+    async def _end_lost(self, lost: Lost) -> None:
+        """A stop had closed the run's messages, and the process died before the run was settled: what
+        it had shown is ended with "Stopped."."""
+        message, run = load(lost.body), lost.run
+        say = self._notices.say(message)
+        journal = self._deliveries.log_of(run.run_id)
+        sink = self._channels[message.address.channel].open_reply(
+            message.address,
+            reply_to=message.message_id,
+            stop=StopControl(say("stop"), run.run_id),
+            journal=journal,
+            resumed=Resumed(run.preview_id),
+        )
+        reply = NewReply(
+            run.run_id,
+            message.address.private,
+            message.message_id,
+            self._notices.language(message),
+            await sink.compose(OutboundReply(say("stopped"))),
+            run.preview_id,
+        )
+        settlement = Settlement(lost.session, run.run_id, "cancelled", (), ())
+        row = await self._services.runs.settle(settlement, reply)
+        await self._deliveries.deliver(await self._services.outbox.get(row), sink, journal, None)
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more; running answers and commands get `patience_s` seconds, then they are
@@ -301,7 +344,10 @@ class AgentBridge:
         stopped = self._stopping.act(message, place)
         storing = asyncio.ensure_future(
             self._services.inbox.put_stop(
-                _entry(message, place, "act"), stopped.running, stopped.waiting
+                _entry(message, place, "act"),
+                stopped.running,
+                stopped.waiting,
+                stopped.run.run_id if stopped.run else None,
             )
         )
         done, _ = await asyncio.wait({storing}, timeout=STORE_WAIT_S)

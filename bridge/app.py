@@ -41,7 +41,9 @@ from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 from memory.inbox import Inbox
+from memory.outbox import Outbox
 from memory.people import People
+from memory.runs import Runs
 from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
@@ -169,6 +171,8 @@ def turn_services(
     return TurnServices(
         conversations=Conversations(database),
         inbox=Inbox(database),
+        runs=Runs(database),
+        outbox=Outbox(database),
         usage=usage,
         people=People(database),
         daily=DailyFiles(data / "memory"),

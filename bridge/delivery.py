@@ -1,96 +1,235 @@
-"""The one reply of a run on its way out: tried again while the platform is out of reach, and stopped
-between its parts when its run's token is cancelled."""
+"""Replies on their way out: stored in the outbox first, then delivered by one owner, in order at each
+destination, and gone on with after a crash.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Mapping
+from typing import Literal
+from weakref import WeakValueDictionary
 
 from agent.cancel import CancelToken
 from bridge.errors import ErrorReporter
-from channels.base import Delivered, OutboundReply, ReplySink
-from channels.errors import ChannelError, ChannelUnavailable, Unreachable
+from bridge.texts import Say, Texts
+from channels.base import (
+    Address,
+    Channel,
+    Delivered,
+    OutboundReply,
+    ReplyPart,
+    ReplySink,
+    Resumed,
+    StopControl,
+)
+from channels.errors import ChannelError, ChannelUnavailable, NotStored, Unreachable
+from memory.errors import StoreError
+from memory.outbox import Outbox, OutboxReply, PartState, ReplyOutcome
+from memory.runs import Runs
 
 log = logging.getLogger(__name__)
 
-# Seconds between the tries to deliver an answer while its platform is out of reach.
+# Seconds between the tries to deliver an answer while its platform is out of reach; the last repeats.
 WAITS_S = (1, 2, 5, 10, 30, 60)
 
 
-class Delivery:
-    """`open_reply` begins a reply in the chat; `what` names it in the log and in error reports."""
+class ReplyLog:
+    """The `ReplyJournal` of one reply: its preview belongs to the run `key`, its parts to the outbox.
+
+    The last part is marked when the reply is closed, in one go: a crash in between leaves it as on its
+    way, which is what it then is.
+    """
+
+    def __init__(self, runs: Runs, outbox: Outbox, key: str) -> None:
+        self._runs = runs
+        self._outbox = outbox
+        self._key = key
+        self._reply: OutboxReply | None = None
+        self._last: tuple[int, PartState, str | None] | None = None
+        self.preview_id: str | None = None
+
+    def stored(self, reply: OutboxReply) -> None:
+        """The reply has its row: from now on its parts are marked."""
+        self._reply = reply
+
+    @property
+    def last(self) -> tuple[int, PartState, str | None] | None:
+        """How the last part stands, if it had its turn."""
+        return self._last
+
+    async def previewed(self, message_id: str) -> None:
+        """See `ReplyJournal`."""
+        self.preview_id = message_id
+        await self._quietly(self._runs.previewed(self._key, message_id))
+
+    async def leaving(self, number: int) -> None:
+        """See `ReplyJournal`."""
+        if self._reply is None:
+            return
+        state: PartState = "resending" if self._came_before(number) else "sending"
+        try:
+            await self._outbox.mark(self._reply.id, number, state)
+        except StoreError as error:
+            raise NotStored(str(error)) from error
+
+    async def stayed(self, number: int) -> None:
+        """See `ReplyJournal`."""
+        if self._reply is not None:
+            state: PartState = "sending" if self._came_before(number) else "open"
+            await self._quietly(self._outbox.mark(self._reply.id, number, state))
+
+    async def ended(
+        self, number: int, how: Literal["sent", "uncertain", "refused"], message_id: str | None
+    ) -> None:
+        """See `ReplyJournal`."""
+        if self._reply is None:
+            return
+        if number == len(self._reply.parts) - 1:
+            self._last = (number, how, message_id)
+        else:
+            await self._quietly(self._outbox.mark(self._reply.id, number, how, message_id))
+
+    def _came_before(self, number: int) -> bool:
+        return self._reply is not None and self._reply.parts[number].state == "sending"
+
+    async def _quietly(self, write: Awaitable[None]) -> None:
+        try:
+            await write
+        except StoreError as error:
+            log.warning("the way of reply %s is not stored: %s", self._key, error)
+
+
+class Deliveries:
+    """Delivers what is in the outbox. Runs' answers keep their order at each destination."""
 
     def __init__(
         self,
-        open_reply: Callable[[], ReplySink],
-        token: CancelToken,
+        outbox: Outbox,
+        runs: Runs,
+        channels: Mapping[str, Channel],
+        texts: Texts,
         errors: ErrorReporter,
-        what: str,
     ) -> None:
-        self._open_reply = open_reply
-        self._token = token
+        self._outbox = outbox
+        self._runs = runs
+        self._channels = channels
+        self._texts = texts
         self._errors = errors
-        self._what = what
-        self.sink = open_reply()
+        self._order: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
-    async def finish(self, text: str, *, stoppable: bool) -> Delivered | None:
-        """Deliver the reply. What of it is out, when it was stopped before its end; else None.
-        Raises `ChannelUnavailable` when its platform stays out of reach."""
-        watch = asyncio.create_task(self._halt_when_stopped()) if stoppable else None
+    def in_order(self, to: Address) -> asyncio.Lock:
+        """What a reply to this destination waits for."""
+        return self._order.setdefault(to, asyncio.Lock())
+
+    def log_of(self, key: str) -> ReplyLog:
+        """A journal for the reply of this run or act."""
+        return ReplyLog(self._runs, self._outbox, key)
+
+    async def resume(self, reply: OutboxReply) -> None:
+        """Go on with what an earlier process has left."""
+        say = Say(self._texts, reply.language)
+        channel = self._channels[reply.place.channel]
+        to = destination(reply)
+        journal = self.log_of(reply.key)
+        sink = channel.open_reply(
+            to,
+            reply_to=reply.reply_to,
+            stop=StopControl(say("stop"), reply.key),
+            journal=journal,
+            resumed=Resumed(reply.preview_id),
+        )
+        async with self.in_order(to):
+            await self.deliver(reply, sink, journal, None)
+
+    async def deliver(
+        self, reply: OutboxReply, sink: ReplySink, journal: ReplyLog, token: CancelToken | None
+    ) -> Delivered | None:
+        """Deliver a stored reply, as long as it takes; `token` stops it between its parts. What of it
+        is out, when it was stopped before its end; else None."""
+        journal.stored(reply)
+        if reply.halted:
+            sink.halt()
+        watch = None if token is None else asyncio.create_task(_halt_when_stopped(token, sink))
         try:
-            delivered = await self._tell(self.sink, text, stoppable=stoppable)
+            delivered, outcome = await self._told(reply, sink, token)
         finally:
             if watch is not None:
                 watch.cancel()
-        stopped = delivered is not None and delivered.sent < delivered.of
-        return delivered if stopped else None
+        await self._close(reply, outcome, journal)
+        return delivered if outcome == "halted" else None
 
-    async def notice(self, text: str) -> None:
-        """A short message of its own."""
+    async def _told(
+        self, reply: OutboxReply, sink: ReplySink, token: CancelToken | None
+    ) -> tuple[Delivered | None, ReplyOutcome]:
+        parts = [ReplyPart(p.body, _STATES[p.state], p.message_id) for p in reply.parts]
+        note = Say(self._texts, reply.language)("may_be_twice")
         try:
-            await self._tell(self._open_reply(), text, stoppable=False)
-        except ChannelUnavailable as error:
-            log.warning("%s: a notice could not be delivered: %s", self._what, error)
-
-    async def discard(self) -> None:
-        """No reply comes."""
-        await self.sink.discard()
-
-    async def _halt_when_stopped(self) -> None:
-        await self._token.wait()
-        self.sink.halt()
-
-    async def _tell(self, sink: ReplySink, text: str, *, stoppable: bool) -> Delivered | None:
-        """What was delivered; None when the chat cannot have it, which is reported."""
-        try:
-            return await self._persistently(sink, OutboundReply(text), stoppable=stoppable)
+            delivered = await self._persistently(sink, parts, note, token)
         except Unreachable:
-            log.info("%s: the chat cannot be reached; the answer is stored", self._what)
-        except ChannelUnavailable:
-            raise
+            log.info("reply %s: the chat cannot be reached; the answer is stored", reply.key)
+            return None, "unreachable"
         except ChannelError as error:
-            await self._errors.report(error, f"delivery of {self._what}")
-        return None
+            await self._errors.report(error, f"delivery of {reply.key}")
+            return None, "incomplete"
+        return delivered, "delivered" if delivered.complete else "halted"
 
     async def _persistently(
-        self, sink: ReplySink, reply: OutboundReply, *, stoppable: bool
+        self, sink: ReplySink, parts: list[ReplyPart], note: str, token: CancelToken | None
     ) -> Delivered:
-        """A platform that is out of reach is tried again, and goes on with what is left."""
-        for wait_s in WAITS_S:
+        """A platform that is out of reach, or a store that cannot write, is waited for."""
+        waits = iter(WAITS_S)
+        while True:
             try:
-                return await sink.finish(reply)
-            except ChannelUnavailable as error:
-                log.warning("%s: %s; tried again", self._what, error)
-                await self._pause(error.retry_after_s or wait_s, stoppable=stoppable)
-        return await sink.finish(reply)
+                return await sink.deliver(parts, note=note)
+            except (ChannelUnavailable, NotStored) as error:
+                log.warning("an answer is not out yet: %s; tried again", error)
+                asked_s = getattr(error, "retry_after_s", None)
+                await _pause(asked_s or next(waits, WAITS_S[-1]), token)
 
-    async def _pause(self, seconds: float, *, stoppable: bool) -> None:
-        """Wait; where the reply can be stopped, no longer than until then."""
-        if not stoppable:
-            await asyncio.sleep(seconds)
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._token.wait()
+    async def _close(self, reply: OutboxReply, outcome: ReplyOutcome, journal: ReplyLog) -> None:
+        """What cannot be closed now is closed at the next start, which finds every part sent."""
+        try:
+            await self._outbox.close(reply.id, outcome, journal.last)
+        except StoreError as error:
+            log.warning("reply %s is out, which is not stored: %s", reply.key, error)
+
+
+async def notify(sink: ReplySink, text: str, what: str) -> None:
+    """A short message of its own, kept nowhere."""
+    try:
+        await sink.finish(OutboundReply(text))
+    except ChannelError as error:
+        log.warning("%s: a notice could not be delivered: %s", what, error)
+
+
+def destination(reply: OutboxReply) -> Address:
+    """Where a stored reply goes."""
+    place = reply.place
+    return Address(place.channel, place.account, place.chat, place.thread, reply.private)
+
+
+async def _halt_when_stopped(token: CancelToken, sink: ReplySink) -> None:
+    await token.wait()
+    sink.halt()
+
+
+async def _pause(seconds: float, token: CancelToken | None) -> None:
+    """Wait; where the reply can be stopped, no longer than until then."""
+    if token is None:
+        await asyncio.sleep(seconds)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await token.wait()
+
+
+_STATES: Mapping[PartState, Literal["open", "again", "sent", "lost"]] = {
+    "open": "open",
+    "sending": "again",
+    "resending": "lost",
+    "sent": "sent",
+    "uncertain": "lost",
+    "refused": "lost",
+}

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 
 from agent.errors import LimitReached
-from agent.loop import EMPTY_MARK, FAILED_MARK, AgentRun
+from agent.loop import EMPTY_MARK, AgentRun
 from bridge.errors import ErrorReporter, sentence_key
 from bridge.lanes import Outcome
-from bridge.question import NothingToRetry
+from bridge.question import GivenUp, NothingToRetry
 from bridge.texts import Say
 from channels.errors import FileRefused
 
@@ -17,13 +17,12 @@ log = logging.getLogger(__name__)
 
 
 class LastWord:
-    """For one run. `broken_off`: its process had died, and parts of an answer may be in the chat."""
+    """For one run."""
 
-    def __init__(self, say: Say, errors: ErrorReporter, run_id: str, broken_off: bool) -> None:
+    def __init__(self, say: Say, errors: ErrorReporter, run_id: str) -> None:
         self._say = say
         self._errors = errors
         self._run_id = run_id
-        self._broken_off = broken_off
 
     async def of(self, outcome: Outcome, agent: AgentRun | None, *, shown: str) -> str:
         """The whole reply in Markdown; `shown` is what its preview was given."""
@@ -40,8 +39,6 @@ class LastWord:
     def _stored_answer(self, agent: AgentRun) -> str:
         """The answer of a run whose process died before it was delivered."""
         text = agent.last_run_new_messages[-1].text
-        if FAILED_MARK in text:
-            return self._say("answer_failed")
         if text == EMPTY_MARK:
             return "" if agent.gave_no_answer else self._say("empty_answer")
         return text
@@ -59,8 +56,9 @@ class LastWord:
 
     def _afterwords(self, agent: AgentRun) -> Sequence[str]:
         sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
-        if self._broken_off:
-            sentences.append(self._say("taken_up"))
+        lost = agent.effects().unknown
+        if lost:  # the process died while they ran
+            sentences.append(self._say("effects_unknown", tools=_names(lost)))
         sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
         if agent.cut_short:
             sentences.append(self._say("answer_cut"))
@@ -74,6 +72,8 @@ class LastWord:
                 return self._say(f"limit_{error.limit}", **error.values)
             case NothingToRetry():
                 return self._say("nothing_to_retry")
+            case GivenUp():
+                return self._say("given_up")
             case FileRefused():
                 log.info("run %s: a file cannot be had: %s", self._run_id, error)
                 return self._say(f"file_{error.reason}", limit=error.limit)

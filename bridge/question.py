@@ -19,6 +19,10 @@ class NothingToRetry(Exception):
     """/retry came to a conversation without a question."""
 
 
+class GivenUp(Exception):
+    """The process has died each time that it tried to answer this question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a turn is about: messages of one sender, oldest first, and how the model sees them

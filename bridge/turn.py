@@ -1,15 +1,16 @@
-"""One turn: the question is stored, the agent runs, the answer is stored, shown and delivered.
+"""One turn: the question is stored, the agent runs, the answer is shown, stored and delivered.
 
 `run` is the half that /cancel ends, `settle` the half that it cannot reach: it makes the history
-legal, books what was used, and delivers (of which /cancel stops the parts that are not yet sent).
-Everything it writes can be written again.
+legal, stores all that the run leaves in one transaction, and delivers (of which /cancel stops the
+parts that are not yet sent).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from itertools import chain, repeat
 
 from agent.calls import CallPorts, ModelCall
 from agent.cancel import CancelToken
@@ -19,79 +20,96 @@ from agent.messages import Message, TextBlock
 from agent.prompt import build
 from agent.tools import Tool, Toolbox, ToolContext
 from bridge.compaction import Compaction
-from bridge.delivery import Delivery
+from bridge.delivery import Deliveries, notify
 from bridge.display import Display
 from bridge.lanes import ActiveRun, Outcome
 from bridge.last_word import LastWord
 from bridge.loading import load, without_run
 from bridge.outage import Outages
-from bridge.question import NothingToRetry, user_message
+from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
-from channels.base import ReplySink, StopControl
-from channels.errors import ChannelUnavailable
+from channels.base import OutboundReply, ReplySink, Resumed, StopControl
 from memory.conversations import Context
+from memory.errors import StoreError
+from memory.outbox import NewReply, OutboxReply
+from memory.runs import RunOutcome, Settlement
 from memory.tools import ReadTranscript
 from memory.usage import UsageRow
 
 log = logging.getLogger(__name__)
+
+# Seconds between the tries to store an answer that cannot be stored; the last repeats.
+STORE_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 class Turn:
     """The job that a lane carries out for one turn."""
 
     def __init__(
-        self, services: TurnServices, plan: TurnPlan, outages: Outages, token: CancelToken
+        self,
+        services: TurnServices,
+        plan: TurnPlan,
+        deliveries: Deliveries,
+        outages: Outages,
+        token: CancelToken,
     ) -> None:
         self._services = services
         self._plan = plan
+        self._deliveries = deliveries
         self._outages = outages
         self._token = token
         self._say = Say(services.texts, plan.language)
         self._active: ActiveRun | None = None
-        self._delivery = self._open_delivery(token)
-        self._display = Display(self._delivery.sink, self._say("retrying"))
-        self._last_word = LastWord(self._say, services.errors, plan.run_id, plan.broken_off)
+        self._journal = deliveries.log_of(plan.run_id)
+        self._sink = self._open_sink()
+        self._display = Display(self._sink, self._say("retrying"))
+        self._last_word = LastWord(self._say, services.errors, plan.run_id)
         self._agent: AgentRun | None = None
         self._question: Message | None = None
-        self.ended_as: str | None = None  # how the inbox rows are to be closed; None: they stay
+        self.settled = False  # else its messages wait again
 
     # The half that /cancel ends -------------------------------------------------------------------
 
     async def run(self, run: ActiveRun) -> None:
         """Store the question, then let the agent answer it."""
-        plan, conversations = self._plan, self._services.conversations
+        plan, services = self._plan, self._services
         self._active = run
+        async with self._deliveries.in_order(plan.question.newest.address):
+            pass  # what an earlier process has left for this chat goes first
+        if plan.given_up:
+            raise GivenUp
         question = self._question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         context, _ = await asyncio.gather(
-            conversations.context(plan.session),
-            conversations.begin(plan.session, plan.run_id, question, plan.inbox_ids),
+            services.conversations.context(plan.session),
+            services.runs.begin(plan.session, plan.run_id, question, plan.inbox_ids),
         )
         self._agent = await self._prepare(run, context, question)
         await self._agent.execute()
 
-    def _open_delivery(self, token: CancelToken) -> Delivery:
+    def _open_sink(self) -> ReplySink:
         plan, newest = self._plan, self._plan.question.newest
-        stop = StopControl(self._say("stop"), plan.run_id)
-
-        def open_reply() -> ReplySink:
-            return plan.channel.open_reply(newest.address, reply_to=newest.message_id, stop=stop)
-
-        return Delivery(open_reply, token, self._services.errors, f"run {plan.run_id}")
+        return plan.channel.open_reply(
+            newest.address,
+            reply_to=newest.message_id,
+            stop=StopControl(self._say("stop"), plan.run_id),
+            journal=self._journal,
+            resumed=None if plan.begun is None else Resumed(plan.begun.preview_id),
+        )
 
     async def _asked(self) -> Message:
         """The question: that of a run that was begun before as it was then (a file may be gone by
         now), that of /retry as it was asked."""
         plan, conversations = self._plan, self._services.conversations
         question = None
-        asked_before = plan.run_id if plan.taken_up else plan.retry_of
+        asked_before = plan.run_id if plan.begun else plan.retry_of
         if asked_before is not None:
             question = await conversations.question_of(asked_before)
         if question is None:
             question = await user_message(plan.question, plan.channel)
-        if not question.blocks and not plan.taken_up:
+        if not question.blocks and not plan.begun:
             raise NothingToRetry
         return question
 
@@ -109,7 +127,7 @@ class Turn:
             limits=settings.limits,
             max_turns=settings.max_turns,
             budget_tokens=settings.budget_tokens,
-            calls_before=await services.usage.calls_of(plan.run_id) if plan.taken_up else 0,
+            calls_before=await services.usage.calls_of(plan.run_id) if plan.begun else 0,
             resumed=loaded.resumed,
         )
         health = self._outages.health_for(plan.session_key)
@@ -128,11 +146,8 @@ class Turn:
 
     async def append(self, ordinal: int, message: Message) -> None:
         """The loop's journal: one message, committed when this returns."""
-        await self._store([(ordinal, message)])
-
-    async def _store(self, messages: Sequence[tuple[int, Message]]) -> None:
         plan = self._plan
-        await self._services.conversations.append(plan.session, plan.run_id, messages)
+        await self._services.conversations.append(plan.session, plan.run_id, [(ordinal, message)])
 
     async def _book(self, call: ModelCall) -> None:
         await self._services.usage.book([self._usage_row(call)])
@@ -155,7 +170,7 @@ class Turn:
     # The half that it cannot reach ----------------------------------------------------------------
 
     async def settle(self, outcome: Outcome) -> None:
-        """Store and book everything again, then say the last word."""
+        """Say the last word, store it with all that the run leaves, and deliver it."""
         if outcome.ending == "interrupted":
             await self._leave_open()
             return  # the rows stay open: the next start takes them up
@@ -163,11 +178,12 @@ class Turn:
             await self._leave_open()
             await self._quietly(self._tell_outage(outcome.error))
             return  # they stay open: this process takes them up when the provider is back
-        await self._quietly(self._keep(outcome))
-        await self._quietly(self._keep_one_attempt(outcome))
-        reply = await self._last_word.of(outcome, self._agent, shown=self._display.text)
-        if await self._delivered(outcome, reply):
-            self.ended_as = _OUTCOMES[outcome.ending]
+        await self._quietly(self._book_calls())
+        text = await self._last_word.of(outcome, self._agent, shown=self._display.text)
+        parts = await self._sink.compose(OutboundReply(text))
+        reply = await self._stored(outcome, parts)
+        self.settled = True
+        await self._deliver(outcome, reply)
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""
@@ -176,20 +192,50 @@ class Turn:
     async def _leave_open(self) -> None:
         """The rows stay open, and nothing is left in the chat."""
         await self._quietly(self._book_calls())
-        await self._quietly(self._delivery.discard())
-        await self._quietly(self._services.inbox.withdraw(self._plan.inbox_ids))
+        await self._quietly(self._services.runs.withdraw(self._plan.run_id))
+        await self._quietly(self._sink.discard())
 
     async def _tell_outage(self, down: ProviderDown) -> None:
         if not self._outages.tell_once(self._plan.session_key, down.provider):
             return
         error_id = await self._services.errors.report(down, f"run {self._plan.run_id}")
         until = f"{down.until.astimezone(self._plan.timezone):%H:%M}"
-        await self._delivery.notice(self._say("provider_down", until=until, id=error_id))
+        await self._notice(self._say("provider_down", until=until, id=error_id))
 
-    async def _keep(self, outcome: Outcome) -> None:
-        """The run's own messages, legal whatever happened, and each of its model calls."""
+    async def _stored(self, outcome: Outcome, parts: tuple[str, ...]) -> OutboxReply:
+        """The reply in the outbox, with all that the run leaves. As long as the store cannot write
+        nothing goes out, and the chat is told once: what is not stored would come twice."""
+        told = False
+        for wait_s in chain(STORE_AGAIN_S, repeat(STORE_AGAIN_S[-1])):
+            try:
+                services = self._services
+                row = await services.runs.settle(
+                    self._settlement(outcome), self._reply(outcome, parts)
+                )
+                return await services.outbox.get(row)
+            except StoreError as error:
+                error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
+                if not told:
+                    await self._notice(self._say("answer_waits_for_store", id=error_id))
+                told = True
+            await asyncio.sleep(wait_s)
+        raise AssertionError("it is tried for ever")
+
+    def _settlement(self, outcome: Outcome) -> Settlement:
+        """The run's own messages, legal whatever happened, and what else it leaves."""
+        plan = self._plan
+        return Settlement(
+            plan.session,
+            plan.run_id,
+            _OUTCOMES[outcome.ending],
+            self._own_messages(outcome),
+            plan.inbox_ids,
+            self._worse_attempt(outcome),
+        )
+
+    def _own_messages(self, outcome: Outcome) -> list[tuple[int, Message]]:
         if self._question is None:
-            return
+            return []
         messages = [(0, self._question)]
         mark = STOPPED_MARK if outcome.ending == "cancelled" else FAILED_MARK
         if self._agent is None:
@@ -197,55 +243,58 @@ class Turn:
         else:
             self._agent.close(mark)
             messages += enumerate(self._agent.last_run_new_messages, start=1)
-        await self._store(messages)
-        await self._book_calls()
+        return messages
 
-    async def _keep_one_attempt(self, outcome: Outcome) -> None:
+    def _worse_attempt(self, outcome: Outcome) -> str | None:
         """Of a /retry and what it was to replace, the one that has no answer leaves the context."""
-        plan, worse = self._plan, self._plan.retry_of
-        if worse is None or self._question is None:
-            return
-        answered = outcome.ending == "completed" and not self._gave_no_answer
-        await self._services.conversations.leave_out(
-            plan.session, worse if answered else plan.run_id
-        )
+        plan = self._plan
+        if plan.retry_of is None or self._question is None:
+            return None
+        no_answer = self._agent is None or self._agent.gave_no_answer
+        answered = outcome.ending == "completed" and not no_answer
+        return plan.retry_of if answered else plan.run_id
 
-    @property
-    def _gave_no_answer(self) -> bool:
-        return self._agent is None or self._agent.gave_no_answer
+    def _reply(self, outcome: Outcome, parts: tuple[str, ...]) -> NewReply:
+        plan, newest = self._plan, self._plan.question.newest
+        before = plan.begun.preview_id if plan.begun else None
+        stoppable = outcome.ending != "cancelled"
+        return NewReply(
+            plan.run_id,
+            newest.address.private,
+            newest.message_id,
+            plan.language,
+            parts,
+            self._journal.preview_id or before,
+            # A stop that acts from now on is stored after this, and marks the reply itself.
+            halted=stoppable and self._token.cancelled,
+        )
 
     async def _book_calls(self) -> None:
         """Every call again: those that were cancelled are not booked yet."""
         calls = self._agent.calls if self._agent is not None else []
         await self._services.usage.book([self._usage_row(call) for call in calls])
 
-    async def _delivered(self, outcome: Outcome, text: str) -> bool:
-        """Whether nothing is left to deliver. An answer whose platform stays out of reach waits in
-        the store, and its rows stay open: the next message here, or the next start, takes it up."""
-        try:
-            await self._deliver(outcome, text)
-        except ChannelUnavailable as error:
-            await self._services.errors.report(error, f"delivery of run {self._plan.run_id}")
-            return outcome.ending == "cancelled"
-        except Exception as error:  # noqa: BLE001 - a border: reported, told, and the turn still ends
-            place = f"delivery of run {self._plan.run_id}"
-            error_id = await self._services.errors.report(error, place)
-            await self._quietly(self._delivery.notice(self._say("error", id=error_id)))
-        return True
-
-    async def _deliver(self, outcome: Outcome, text: str) -> None:
+    async def _deliver(self, outcome: Outcome, reply: OutboxReply) -> None:
         stoppable = outcome.ending != "cancelled"
-        part = await self._delivery.finish(text, stoppable=stoppable)
+        async with self._deliveries.in_order(self._plan.question.newest.address):
+            part = await self._deliveries.deliver(
+                reply, self._sink, self._journal, self._token if stoppable else None
+            )
         self._run_is_over(_OUTCOMES[outcome.ending])
         if part is not None:
             some = self._say("stopped_parts", sent=part.sent, of=part.of)
-            await self._delivery.notice(some if part.sent else self._say("stopped"))
+            await self._notice(some if part.sent else self._say("stopped"))
         elif stoppable and self._token.cancelled:  # the stop came while the last part went out
-            await self._delivery.notice(self._say("nothing_running_complete"))
+            await self._notice(self._say("nothing_running_complete"))
 
     def _run_is_over(self, ended_as: str) -> None:
         if self._active is not None:
             self._active.ended_as = ended_as
+
+    async def _notice(self, text: str) -> None:
+        plan, newest = self._plan, self._plan.question.newest
+        sink = plan.channel.open_reply(newest.address, reply_to=newest.message_id)
+        await notify(sink, text, f"run {plan.run_id}")
 
     async def _quietly(self, step: Awaitable[None]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""
@@ -255,4 +304,8 @@ class Turn:
             await self._services.errors.report(error, f"settling run {self._plan.run_id}")
 
 
-_OUTCOMES = {"completed": "answered", "cancelled": "cancelled", "failed": "failed"}
+_OUTCOMES: Mapping[str, RunOutcome] = {
+    "completed": "answered",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}

@@ -18,9 +18,13 @@ from channels.base import Channel
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.inbox import Inbox
+from memory.outbox import Outbox
 from memory.people import People
+from memory.runs import BegunRun, Runs
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
+
+MOST_TAKEOVERS = 2  # of a run whose process died; then its person is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class TurnServices:
 
     conversations: Conversations
     inbox: Inbox
+    runs: Runs
+    outbox: Outbox
     usage: UsageStore
     people: People
     daily: DailyFiles
@@ -62,9 +68,9 @@ class TurnServices:
 class TurnPlan:
     """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
 
-    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `taken_up`: the
-    run was begun before; `broken_off`: its process died, and parts of an answer may be in the chat.
-    `retry_of`: the run whose question is answered again, in place of its answer.
+    `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `begun`: the run
+    was begun before, and is taken up. `retry_of`: the run whose question is answered again, in place
+    of its answer.
     """
 
     run_id: str
@@ -72,8 +78,7 @@ class TurnPlan:
     session_key: str
     person: str
     inbox_ids: tuple[int, ...]
-    taken_up: bool
-    broken_off: bool
+    begun: BegunRun | None
     question: Question
     channel: Channel
     models: tuple[ChatModel, ...]
@@ -81,6 +86,12 @@ class TurnPlan:
     timezone: tzinfo
     memory_scope: str
     retry_of: str | None = None
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its process has died so often that it is not taken up once more."""
+        begun = self.begun
+        return begun is not None and not begun.withdrawn and begun.takeovers >= MOST_TAKEOVERS
 
     @property
     def subject(self) -> Subject:

@@ -1,7 +1,7 @@
 """A lane's work: the oldest open messages of a session become one turn, and the turn is carried out.
 
 The inbox is the queue of record; here is only what this process has to keep in mind about it: tokens
-of messages that wait, marks that are to be taken away, rows that could not be closed yet.
+of messages that wait, and marks that are to be taken away.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
+from bridge.delivery import Deliveries
 from bridge.inbound import load
 from bridge.lanes import ActiveRun, Lanes
 from bridge.notices import Notices
@@ -49,6 +50,7 @@ class Turns:
         timezone: tzinfo,
         notices: Notices,
         tokens: CancelTokenRegistry,
+        deliveries: Deliveries,
         beside: Callable[[Coroutine[Any, Any, None], str], None],
     ) -> None:
         self._services = services
@@ -57,8 +59,8 @@ class Turns:
         self._timezone = timezone
         self._notices = notices
         self._tokens = tokens
+        self._deliveries = deliveries
         self._beside = beside
-        self._ended: list[tuple[tuple[int, ...], str]] = []  # turns whose rows are to be closed
         self._dropped: dict[str, set[InboxKey]] = {}  # closed by a stop, their tokens still there
         self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
@@ -81,7 +83,6 @@ class Turns:
     async def next_turn(self, session_key: str) -> bool:
         """Make a turn of the session's oldest open messages and carry it out; false when there is
         none to be made now."""
-        await self._close_ended()
         if self._outages.must_wait(session_key):
             if not await self._open(session_key):
                 self._outages.forget(session_key)
@@ -94,18 +95,15 @@ class Turns:
         run = self._begin(waiting, plan)
         if run is None:  # stopped in the meantime
             return True
-        turn = Turn(self._services, plan, self._outages, run.token)
+        turn = Turn(self._services, plan, self._deliveries, self._outages, run.token)
         try:
             await self._lanes.carry_out(turn, run)
         finally:
             self._tokens.release(run.run_id)
-        if turn.ended_as is None:  # postponed: its messages wait again
+        if not turn.settled:  # postponed: its messages wait again
             for waits in waiting:
                 self.expect(waits.message, session_key)
-            return False
-        self._ended.append((plan.inbox_ids, turn.ended_as))
-        await self._close_ended()
-        return True
+        return turn.settled
 
     def expect(self, message: InboundMessage, session_key: str) -> bool:
         """The message waits from now on and can be stopped; false when it did so already."""
@@ -184,8 +182,7 @@ class Turns:
             session_key=row.session_key,
             person=newest.sender.id,
             inbox_ids=tuple(waits.row.id for waits in waiting),
-            taken_up=row.run_id is not None,
-            broken_off=bool(row.run_id) and not row.withdrawn,
+            begun=await self._services.runs.begun(row.run_id) if row.run_id else None,
             question=Question(tuple(waits.message for waits in waiting), speaker),
             channel=self._channels[newest.address.channel],
             models=self._models,
@@ -220,15 +217,6 @@ class Turns:
             requests,
             token,
         )
-
-    async def _close_ended(self) -> None:
-        """Close the rows of turns that have ended. Rows that cannot be closed now are kept in mind:
-        their answers are out, so no lane may take them again. Raises `StoreError`."""
-        while self._ended:
-            ids, outcome = self._ended[0]
-            await self._services.inbox.close(ids, outcome)
-            if self._ended and self._ended[0] == (ids, outcome):
-                self._ended.pop(0)
 
 
 def _same_sender(waiting: Sequence[_Waiting]) -> list[_Waiting]:

@@ -9,7 +9,7 @@ channel renders them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -173,23 +173,81 @@ class Delivered:
         return self.sent == self.of
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyPart:
+    """One message or document of a composed reply. `body` is JSON that only the channel reads which
+    composed it.
+
+    `open`: it had no turn yet. `again`: it was on its way as a new message when the process died, and
+    may have arrived. `sent`: it has arrived, as `message_id`. `lost`: it was refused, or may have
+    arrived; it is not sent again.
+    """
+
+    body: str
+    state: Literal["open", "again", "sent", "lost"] = "open"
+    message_id: str | None = None
+
+
+class ReplyJournal(Protocol):
+    """Where a reply's way is kept, so that another process can go on with it. Parts are numbered from
+    0 in the order of `ReplySink.compose`."""
+
+    async def previewed(self, message_id: str) -> None:
+        """The preview is this message; nothing but a sign that there will be more stands in it yet,
+        unless the channel can find it again by other means. Never raises."""
+        ...
+
+    async def leaving(self, number: int) -> None:
+        """A part is about to leave as a new message; kept when this returns. Raises `NotStored`: it
+        does not leave then."""
+        ...
+
+    async def stayed(self, number: int) -> None:
+        """It has not left after all. Never raises."""
+        ...
+
+    async def ended(
+        self, number: int, how: Literal["sent", "uncertain", "refused"], message_id: str | None
+    ) -> None:
+        """A part had its turn. Never raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A reply that an earlier process had begun to show or to deliver. `preview_id`: the message that
+    it used as preview, None where that is not known (there may be one all the same)."""
+
+    preview_id: str | None = None
+
+
 class ReplySink(Protocol):
-    """One reply in the making. Exactly one of `finish` and `discard` ends it."""
+    """One reply in the making. Exactly one of `deliver`, `finish` and `discard` ends it."""
 
     def show(self, more: str) -> None:
         """Append text to the preview. Never blocks and never raises; frames may be skipped."""
         ...
 
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """The reply as the messages and documents that it becomes, as bodies of `ReplyPart`s; of
+        several each text says which it is (`2/4`). Nothing is shown any more from now on."""
+        ...
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
+        """A composed reply, also one of an earlier process, in place of the preview. Returns when it
+        is delivered or halted; then the Stop control goes, at once or as soon as the platform allows.
+        `note` stands above a part that is sent `again`. Raises `DeliveryError`, and
+        `ChannelUnavailable` or `NotStored`: then the same parts may be delivered again on the same
+        sink, which goes on with the one that was not sent."""
+        ...
+
     async def finish(self, reply: OutboundReply) -> Delivered:
-        """The whole reply, in place of the preview. Returns when it is delivered or halted; then
-        the Stop control goes, at once or as soon as the platform allows. Raises `DeliveryError`,
-        and `ChannelUnavailable`: then the same reply may be finished again on the same sink, which
-        goes on with the part that was not sent."""
+        """`compose` and `deliver`, for a reply that is kept nowhere. Raises as `deliver`."""
         ...
 
     def halt(self) -> None:
         """Nothing more is wanted: parts that are not under way stay unsent, every wait for them
-        ends, and `finish` returns what was sent (also one that is called later: a halt before it
+        ends, and `deliver` returns what was sent (also one that is called later: a halt before it
         leaves 0 sent, and the preview as it stands). A part that is under way is finished, since
         its outcome would be unknown otherwise. Never blocks, never raises; nothing happens after
         the end."""
@@ -223,9 +281,17 @@ class Channel(Protocol):
         ...
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> ReplySink:
-        """Start a reply to the message `reply_to`: shows "typing" and then the preview."""
+        """Start a reply to the message `reply_to`: shows "typing" and then the preview. `journal` None:
+        it is kept nowhere. `resumed`: go on with one that an earlier process had begun, of which the
+        Stop control is the same."""
         ...
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:

@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -27,12 +27,16 @@ from channels.base import (
     OutboundReply,
     Press,
     Receive,
+    ReplyJournal,
+    ReplyPart,
     ReplySink,
+    Resumed,
     Sender,
     StopControl,
 )
 from channels.console_input import Lines
 from channels.errors import FileRefused, NotStored
+from channels.parts import Finishing, Halt, Parts, Passage
 
 log = logging.getLogger(__name__)
 
@@ -98,12 +102,18 @@ class ConsoleChannel:
         return True
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> ReplySink:
         """A reply that is printed as it comes."""
         if stop is not None:
             self._running.append(stop)
-        return _ConsoleReply(self, stop)
+        return _ConsoleReply(self, stop, journal)
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
         """Nothing to mark; the terminal shows its lines in order anyway."""
@@ -192,12 +202,15 @@ class _Nowhere:
         pass
 
 
-class _ConsoleReply:
-    def __init__(self, console: ConsoleChannel, stop: StopControl | None) -> None:
+class _ConsoleReply(Finishing):
+    def __init__(
+        self, console: ConsoleChannel, stop: StopControl | None, journal: ReplyJournal | None
+    ) -> None:
         self._console = console
         self._stop = stop
         self._shown = ""
         self._halted = False
+        self._parts = Parts(Halt(), journal)
 
     def show(self, more: str) -> None:
         """Print it."""
@@ -208,23 +221,34 @@ class _ConsoleReply:
         self._shown += more
         self._console.write(more)
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """The text, and the documents."""
+        text = [reply.markdown] if reply.markdown.strip() else []
+        return (*text, *(f"--- {one.name}\n{one.text}" for one in reply.documents))
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """Print what was not shown yet, and end the line: at once, so that only a halt before it
         can leave anything out."""
-        of = bool(reply.markdown.strip()) + len(reply.documents)
         if self._halted:
             await self.discard()
-            return Delivered(0, of)
-        shown = self._shown.strip()
-        if reply.markdown.startswith(shown):
-            rest = reply.markdown[len(self._shown.rstrip()) :]
-        else:
-            rest = f"\n{reply.markdown}"
-        self._console.write(rest + "\n")
-        for document in reply.documents:
-            self._console.write(f"--- {document.name}\n{document.text}\n")
+            return Delivered(0, len(parts))
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> None:
+            await passage.leaving()
+            text = f"{note}\n\n{part.body}" if part.state == "again" else part.body
+            self._console.write((self._not_shown(text) if number == 0 else text) + "\n")
+
+        await self._parts.send(parts, one)
+        if not parts:
+            self._console.write("\n")
         self._console.ended(self._stop)
-        return Delivered(of, of)
+        return self._parts.outcome()
+
+    def _not_shown(self, text: str) -> str:
+        shown = self._shown.strip()
+        if text.startswith(shown):
+            return text[len(self._shown.rstrip()) :]
+        return f"\n{text}"
 
     def halt(self) -> None:
         """Print nothing more."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from channels.base import Delivered
-from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain
+from channels.base import Delivered, OutboundReply, ReplyJournal, ReplyPart
+from channels.errors import ChannelUnavailable, NotStored, ReplyRefused, Uncertain
 
 log = logging.getLogger(__name__)
-
-Item = TypeVar("Item")
 
 
 class Halted(Exception):
@@ -74,11 +72,56 @@ class Halt:
         self.check()
 
 
+class Passage:
+    """The way out of one request: what waits before it ends when its reply is halted, and the reply's
+    journal hears of a new message directly before it leaves.
+
+    Always true as a value, as `Halt`.
+    """
+
+    __slots__ = ("_halt", "_journal", "_number")
+
+    def __init__(
+        self, halt: Halt | None = None, journal: ReplyJournal | None = None, number: int = 0
+    ) -> None:
+        self._halt = Halt() if halt is None else halt
+        self._journal = journal
+        self._number = number
+
+    def check(self) -> None:
+        """Raises `Halted` when the reply is halted."""
+        self._halt.check()
+
+    def interruptible(self) -> AbstractAsyncContextManager[None]:
+        """See `Halt.interruptible`."""
+        return self._halt.interruptible()
+
+    async def leaving(self) -> None:
+        """To be awaited directly before each try; nothing may come between. Raises `NotStored`: then
+        it must not leave."""
+        if self._journal is not None:
+            await self._journal.leaving(self._number)
+
+    async def stayed(self) -> None:
+        """The try has come to nothing for certain."""
+        if self._journal is not None:
+            await self._journal.stayed(self._number)
+
+    @property
+    def of_an_edit(self) -> Passage:
+        """The same for a request that may be repeated until it succeeds: no journal needs it."""
+        return Passage(self._halt)
+
+
+Deliver = Callable[[int, ReplyPart, Passage], Awaitable[str | None]]
+
+
 class Parts:
     """The delivery of one reply, which may take several tries: where it is, and what arrived."""
 
-    def __init__(self, halt: Halt) -> None:
+    def __init__(self, halt: Halt, journal: ReplyJournal | None = None) -> None:
         self._halt = halt
+        self._journal = journal
         self._next = 0
         self._arrived = 0
         self._of = 0
@@ -89,29 +132,43 @@ class Parts:
         """Whether one had its turn."""
         return self._next > 0
 
-    async def send(
-        self, items: Sequence[Item], deliver: Callable[[int, Item], Awaitable[None]]
-    ) -> None:
-        """`deliver(index, item)` for each that had no turn yet, also after one that was refused or
-        is uncertain; returns when all had one, or when halted. Raises `ChannelUnavailable` (the
-        next call begins with the same item) and what else `deliver` raises."""
-        self._of = len(items)
+    async def send(self, parts: Sequence[ReplyPart], deliver: Deliver) -> None:
+        """`deliver(number, part, passage)`, which returns the message's id, for each that had no turn
+        yet, also after one that was refused or is uncertain; returns when all had one, or when
+        halted. Raises `ChannelUnavailable` and `NotStored` (the next call begins with the same part)
+        and what else `deliver` raises."""
+        self._of = len(parts)
         while self._next < self._of:
-            try:
-                self._halt.check()
-                await deliver(self._next, items[self._next])
-                self._arrived += 1
-            except Halted:
+            part = parts[self._next]
+            if part.state in ("sent", "lost"):  # in an earlier process
+                self._arrived += part.state == "sent"
+            elif not await self._goes_out(part, deliver):
                 return
-            except ChannelUnavailable:
-                if self._halt.is_set:
-                    return
-                raise
-            except (ReplyRefused, Uncertain) as error:
-                name = type(error).__name__
-                log.warning("part %d of %d: %s", self._next + 1, self._of, name)
-                self._trouble = self._trouble or error
             self._next += 1
+
+    async def _goes_out(self, part: ReplyPart, deliver: Deliver) -> bool:
+        """Whether the part had its turn; false when the reply was halted before."""
+        number = self._next
+        try:
+            self._halt.check()
+            message_id = await deliver(number, part, Passage(self._halt, self._journal, number))
+        except Halted:
+            return False
+        except (ChannelUnavailable, NotStored):
+            if self._halt.is_set:
+                return False
+            raise
+        except (ReplyRefused, Uncertain) as error:
+            log.warning("part %d of %d: %s", number + 1, self._of, type(error).__name__)
+            self._trouble = self._trouble or error
+            if self._journal is not None:
+                uncertain = isinstance(error, Uncertain)
+                await self._journal.ended(number, "uncertain" if uncertain else "refused", None)
+            return True
+        self._arrived += 1
+        if self._journal is not None:
+            await self._journal.ended(number, "sent", message_id)
+        return True
 
     def outcome(self) -> Delivered:
         """What arrived. Raises the first `ReplyRefused` or `Uncertain` unless a halt has left parts
@@ -119,3 +176,32 @@ class Parts:
         if self._trouble is not None and self._next == self._of:
             raise self._trouble
         return Delivered(self._arrived, self._of)
+
+
+class Finishing(ABC):
+    """The `finish` of every sink: what it composes is delivered, and kept nowhere."""
+
+    __slots__ = ("_composed",)
+
+    @abstractmethod
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """See `ReplySink.compose`."""
+
+    @abstractmethod
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
+        """See `ReplySink.deliver`."""
+
+    async def finish(self, reply: OutboundReply) -> Delivered:
+        """See `ReplySink.finish`. The same reply may be finished again after it raised."""
+        composed: tuple[str, ...] | None = getattr(self, "_composed", None)
+        if composed is None:
+            composed = self._composed = await self.compose(reply)
+        return await self.deliver([ReplyPart(body) for body in composed])
+
+
+def numbered(number: int, of: int) -> str:
+    """What a text ends with that is one of several parts; `number` from 0."""
+    return f"\n\n{number + 1}/{of}" if of > 1 else ""
+
+
+NUMBER_ROOM = len(numbered(998, 999))

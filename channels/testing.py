@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -16,22 +17,24 @@ from channels.base import (
     Command,
     Delivered,
     InboundMessage,
-    OutboundDocument,
     OutboundReply,
     Press,
     Receive,
+    ReplyJournal,
+    ReplyPart,
     ReplySink,
+    Resumed,
     Sender,
     StopControl,
 )
 from channels.errors import FileRefused
-from channels.parts import Halt, Parts
+from channels.parts import Finishing, Halt, Parts, Passage
 
 PART_CHARACTERS = 4_000
 
 
 @dataclass(slots=True)
-class FakeReply:
+class FakeReply(Finishing):
     """A reply as a person would see it. `parts` are those of the final text that arrived (of a
     document its name); `final` is None until it is finished, then all of it, or of a halted one
     what arrived."""
@@ -40,6 +43,8 @@ class FakeReply:
     reply_to: str | None
     stop: StopControl | None
     channel: FakeChannel
+    journal: ReplyJournal | None = None
+    resumed: Resumed | None = None
     preview: str = ""
     parts: list[str] = field(default_factory=list[str])
     final: str | None = None
@@ -49,24 +54,37 @@ class FakeReply:
     _delivery: Parts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._delivery = Parts(self._halt)
+        self._delivery = Parts(self._halt, self.journal)
 
     def show(self, more: str) -> None:
         """Keep it."""
         self.preview += more
         self.channel.changed.set()
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """Parts of `PART_CHARACTERS`, and the names of documents."""
+        text = reply.markdown if reply.markdown.strip() else ""
+        cuts = range(0, len(text), PART_CHARACTERS)
+        self.buttons = reply.buttons
+        return (
+            *(text[at : at + PART_CHARACTERS] for at in cuts),
+            *(document.name for document in reply.documents),
+        )
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """Keep it; a second time is an error."""
         if self.final is not None or self.discarded:
             raise AssertionError("a reply ends once")
-        text = reply.markdown if reply.markdown.strip() else ""
-        cuts = range(0, len(text), PART_CHARACTERS)
-        items: list[str | OutboundDocument] = [text[at : at + PART_CHARACTERS] for at in cuts]
-        await self._delivery.send([*items, *reply.documents], self._deliver)
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> str:
+            await passage.leaving()
+            text = f"{note}\n\n{part.body}" if part.state == "again" else part.body
+            await self._deliver(number, text)
+            return f"{id(self)}.{number}"
+
+        await self._delivery.send(parts, one)
         delivered = self._delivery.outcome()
-        self.buttons = reply.buttons
-        self.final = reply.markdown if delivered.complete else "".join(self.parts)
+        self.final = "".join(self.parts)
         self.channel.changed.set()
         return delivered
 
@@ -79,13 +97,13 @@ class FakeReply:
         self.discarded = True
         self.channel.changed.set()
 
-    async def _deliver(self, index: int, part: str | OutboundDocument) -> None:
+    async def _deliver(self, index: int, part: str) -> None:
         if self.channel.hold_after is not None and index >= self.channel.hold_after:
             async with self._halt.interruptible():
                 await self.channel.go_on.wait()
         if self.channel.failures:
             raise self.channel.failures.pop(0)
-        self.parts.append(part if isinstance(part, str) else part.name)
+        self.parts.append(part)
         self.channel.changed.set()
 
 
@@ -116,10 +134,16 @@ class FakeChannel:
         await asyncio.Event().wait()
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> ReplySink:
         """A reply that is kept."""
-        reply = FakeReply(to, reply_to, stop, self)
+        reply = FakeReply(to, reply_to, stop, self, journal, resumed)
         self.replies.append(reply)
         self.changed.set()
         return reply

@@ -80,11 +80,11 @@ def session_id(connection: sqlite3.Connection, place: SessionPlace) -> int:
     return int(next(iter(rows))[0])
 
 
-_APPEND = (
+APPEND = (
     "INSERT INTO messages (session_id, run_id, ordinal, role, body, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING"
 )
-_LEAVE_OUT = "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+LEAVE_OUT = "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 class Conversations:
@@ -101,31 +101,15 @@ class Conversations:
 
         return await self._database.write(op)
 
-    async def begin(
-        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
-    ) -> None:
-        """A run begins: its question is stored as ordinal 0 and its inbox rows are taken, in one
-        transaction. Idempotent."""
-        row = _row(session, run_id, 0, question)
-
-        def op(connection: sqlite3.Connection) -> None:
-            connection.execute(_APPEND, row)
-            connection.executemany(
-                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
-                [(run_id, id_) for id_ in inbox_ids],
-            )
-
-        await self._database.write(op)
-
     async def append(
         self, session: int, run_id: str, messages: Sequence[tuple[int, Message]]
     ) -> None:
         """Store messages as (ordinal, message). Idempotent on (run, ordinal); returns when they are
         committed."""
-        rows = [_row(session, run_id, ordinal, message) for ordinal, message in messages]
+        rows = [message_row(session, run_id, ordinal, message) for ordinal, message in messages]
 
         def op(connection: sqlite3.Connection) -> None:
-            connection.executemany(_APPEND, rows)
+            connection.executemany(APPEND, rows)
 
         await self._database.write(op)
 
@@ -212,7 +196,7 @@ class Conversations:
         """The run's messages leave the context; they stay stored. Idempotent."""
 
         def op(connection: sqlite3.Connection) -> None:
-            connection.execute(_LEAVE_OUT, (run_id, session, stamp()))
+            connection.execute(LEAVE_OUT, (run_id, session, stamp()))
 
         await self._database.write(op)
 
@@ -251,7 +235,8 @@ class Conversations:
         return await self._database.write(op)
 
 
-def _row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[object, ...]:
+def message_row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[object, ...]:
+    """The values of `APPEND`."""
     return (session, run_id, ordinal, message.role, encode(message), stamp())
 
 

@@ -19,8 +19,7 @@ Kind = Literal["turn", "act", "refused"]
 InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
 
 _OPEN = (
-    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at,"
-    " i.outcome IS 'withdrawn'"
+    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at"
     " FROM inbox i JOIN sessions s ON s.id = i.session_id WHERE i.state = 'open'"
 )
 
@@ -41,8 +40,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """A stored message that is open. `run_id` is set when a run has taken it; `withdrawn` when that
-    run was ended by a stop of the process, and nothing of it is left in the chat."""
+    """A stored message that is open. `run_id` is set when a run has taken it."""
 
     id: int
     session_key: str
@@ -52,7 +50,6 @@ class InboxRow:
     body: str
     run_id: str | None
     received_at: str
-    withdrawn: bool
 
 
 class Inbox:
@@ -66,11 +63,16 @@ class Inbox:
         return await self._database.write(lambda connection: _put(connection, entry))
 
     async def put_stop(
-        self, entry: Entry, running: Sequence[InboxKey], waiting: Sequence[InboxKey]
+        self,
+        entry: Entry,
+        running: Sequence[InboxKey],
+        waiting: Sequence[InboxKey],
+        run_id: str | None = None,
     ) -> int | None:
         """Store a stop and close the messages that it has stopped, in one transaction: a crash right
-        after brings none of them back. Those that were waiting can be opened again (`reopen`). The
-        stop's row id, or None when it is stored already."""
+        after brings none of them back, nor what of the run's reply is not sent yet. Those that were
+        waiting can be opened again (`reopen`). The stop's row id, or None when it is stored
+        already."""
         now = stamp()
 
         def op(connection: sqlite3.Connection) -> int | None:
@@ -82,6 +84,9 @@ class Inbox:
                     *((now, None, *key) for key in running),
                     *((now, entry.event, *key) for key in waiting),
                 ],
+            )
+            connection.execute(
+                "UPDATE outbox SET halted = 1 WHERE key = ? AND state = 'open'", (run_id,)
             )
             return _put(connection, entry)
 
@@ -144,18 +149,6 @@ class Inbox:
             (session_key,),
         )
         return int(rows[0][0])
-
-    async def withdraw(self, ids: Sequence[int]) -> None:
-        """The run of these messages was ended by a stop of the process: they stay open, and nothing
-        of an answer is left in the chat."""
-
-        def op(connection: sqlite3.Connection) -> None:
-            connection.executemany(
-                "UPDATE inbox SET outcome = 'withdrawn' WHERE id = ? AND state = 'open'",
-                [(id_,) for id_ in ids],
-            )
-
-        await self._database.write(op)
 
     async def close(self, ids: Sequence[int], outcome: str) -> None:
         """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""

@@ -14,7 +14,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from channels.parts import Halt
+from channels.parts import Passage
 from channels.slack.errors import (
     FAILURES,
     Meaning,
@@ -36,8 +36,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=10)
 _MOST_WAIT_S = 120.0  # a longer wait is left to whoever sends again later
 
 Params = Mapping[str, Any]
-Urgency = Literal["answer", "preview"] | Halt
-"""A `Halt`: an answer, whose waits end with `Halted` when it is set."""
+Urgency = Literal["answer", "preview"] | Passage
+"""A `Passage`: an answer, whose waits end with `Halted` when it is halted."""
 Result = TypeVar("Result")
 Call = Callable[..., Awaitable[AsyncSlackResponse]]
 
@@ -146,21 +146,23 @@ class SlackApi:
         if urgency == "preview":
             await self._pace.take_preview(method, channel)
             return await self._noting(method, channel, lambda: self.write(method, params))
-        halt = urgency if isinstance(urgency, Halt) else Halt()
-        return await self.patiently(method, channel, lambda: self.write(method, params), halt)
+        passage = urgency if isinstance(urgency, Passage) else Passage()
+        return await self.patiently(method, channel, lambda: self.write(method, params), passage)
 
     async def patiently(
-        self, method: str, channel: str, request: Callable[[], Awaitable[Result]], halt: Halt
+        self, method: str, channel: str, request: Callable[[], Awaitable[Result]], passage: Passage
     ) -> Result:
         """Repeat `request` as long as Slack asks to wait. Raises as `send` does."""
         while True:
-            async with halt.interruptible():
+            async with passage.interruptible():
                 await asyncio.sleep(self._pace.wait_s(method, channel))
+            await passage.leaving()
             try:
                 return await self._noting(method, channel, request)
             except FAILURES as error:
                 if meaning_of(error) is not Meaning.RATE_LIMITED:
                     raise
+                await passage.stayed()
                 if wait_asked_for(error) > _MOST_WAIT_S:
                     raise delivery_failed(error) from None
 

@@ -14,7 +14,9 @@ from channels.base import (
     Capabilities,
     InboundMessage,
     Receive,
+    ReplyJournal,
     ReplySink,
+    Resumed,
     StopControl,
 )
 from channels.errands import Errands
@@ -112,12 +114,18 @@ class SlackChannel:
             await run_http(app, settings.http_port)
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> ReplySink:
         """Start a reply. The answer to a slash command goes to the person alone, in a direct
         message as a message like any other."""
         one = asker(reply_to)
-        notice = None if one is None else SlackNotice(self._api, to, one, self._urls)
+        notice = None if one is None else SlackNotice(self._api, to, one, self._urls, journal)
         if notice is not None and not to.private:
             return notice
         made = SlackReply(
@@ -127,6 +135,8 @@ class SlackChannel:
             stop=stop,
             errands=self._errands,
             otherwise=notice,
+            journal=journal,
+            resumed=resumed,
             timing=self._replying,
         )
         self._replies.add(made)

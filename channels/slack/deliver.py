@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 from channels.base import Address, OutboundDocument
 from channels.errors import ChannelUnavailable
 from channels.media import MAX_TEXT_BYTES
-from channels.parts import Halt
+from channels.parts import Passage
 from channels.slack.api import SlackApi, Urgency
 from channels.slack.buttons import STOP_ACTION
-from channels.slack.errors import FAILURES, Failure, Meaning, code_of, delivery_failed, meaning_of
+from channels.slack.errors import FAILURES, Meaning, code_of, delivery_failed, meaning_of
 from channels.slack.render import Content
 
 log = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ Result = TypeVar("Result")
 
 
 class Delivery:
-    """`to.thread` None: at the top level of the conversation. Where `urgency` is a `Halt`, nothing
-    is sent again once it is set, and `Halted` is raised."""
+    """`to.thread` None: at the top level of the conversation. Where `urgency` is a
+    `Passage`, nothing is sent again once its reply is halted, and `Halted` is raised."""
 
     def __init__(self, api: SlackApi, to: Address, *, repeats_s: tuple[float, ...]) -> None:
         self._api = api
@@ -58,15 +58,15 @@ class Delivery:
         params = {"channel": self._to.chat, "ts": ts}
         await self._send("chat.delete", params, "answer", repeatable=True)
 
-    async def upload(self, document: OutboundDocument, halt: Halt) -> None:
+    async def upload(self, document: OutboundDocument, passage: Passage) -> None:
         """A text file. Raises `DeliveryError`, `ChannelUnavailable`, `Halted`."""
         data = document.text.encode(errors="replace")[:MAX_TEXT_BYTES]
         if not data:
             return  # Slack takes no empty file
         upload = partial(self._api.upload, document.name, data, self._place())
         await self._repeating(
-            lambda: self._api.patiently("files.upload", self._to.chat, upload, halt),
-            halt,
+            lambda: self._api.patiently("files.upload", self._to.chat, upload, passage),
+            passage,
             repeatable=False,
         )
 
@@ -108,34 +108,30 @@ class Delivery:
                 return await self._api.send(method, params, urgency)
             except FAILURES as error:
                 raise delivery_failed(error) from None
-        halt = urgency if isinstance(urgency, Halt) else Halt()
+        passage = urgency if isinstance(urgency, Passage) else Passage()
         return await self._repeating(
-            lambda: self._api.send(method, params, urgency), halt, repeatable=repeatable
+            lambda: self._api.send(method, params, passage), passage, repeatable=repeatable
         )
 
     async def _repeating(
-        self, request: Callable[[], Awaitable[Result]], halt: Halt, *, repeatable: bool
+        self, request: Callable[[], Awaitable[Result]], passage: Passage, *, repeatable: bool
     ) -> Result:
         """Repeat what has not left, and if `repeatable` what may have arrived."""
-        for pause_s in self._repeats_s:
+        for pause_s in (*self._repeats_s, None):
             try:
                 return await request()
             except FAILURES as error:
-                if not _again(error, repeatable):
+                meaning = meaning_of(error)
+                if meaning is Meaning.NOT_SENT:
+                    await passage.stayed()
+                elif meaning is not Meaning.UNCERTAIN or not repeatable:
                     raise delivery_failed(error) from None
-            async with halt.interruptible():
+                if pause_s is None:
+                    what = f"Slack cannot be reached ({code_of(error)})"
+                    raise ChannelUnavailable(what) from None
+            async with passage.interruptible():
                 await asyncio.sleep(pause_s)
-        try:
-            return await request()
-        except FAILURES as error:
-            if _again(error, repeatable):
-                raise ChannelUnavailable(f"Slack cannot be reached ({code_of(error)})") from None
-            raise delivery_failed(error) from None
-
-
-def _again(error: Failure, repeatable: bool) -> bool:
-    meaning = meaning_of(error)
-    return meaning is Meaning.NOT_SENT or (repeatable and meaning is Meaning.UNCERTAIN)
+        raise AssertionError("the last try returns or raises")
 
 
 def _has_button(message: dict[str, Any], request_id: str) -> bool:

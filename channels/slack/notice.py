@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Final
 
-from channels.base import Address, Delivered, OutboundDocument, OutboundReply
+from channels.base import (
+    Address,
+    Delivered,
+    OutboundDocument,
+    OutboundReply,
+    ReplyJournal,
+    ReplyPart,
+)
 from channels.errors import ReplyRefused
-from channels.parts import Halt, Parts
+from channels.parts import Finishing, Halt, Parts, Passage
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, Meaning, code_of, delivery_failed, meaning_of
 from channels.slack.parse import Asker
-from channels.slack.render import Content, pieces
+from channels.slack.render import Content, dump, load, pieces
 
 log = logging.getLogger(__name__)
 
@@ -49,28 +57,45 @@ class ResponseUrls:
         return url
 
 
-class SlackNotice:
+class SlackNotice(Finishing):
     """A `ReplySink` without a preview."""
 
-    def __init__(self, api: SlackApi, to: Address, asker: Asker, urls: ResponseUrls) -> None:
+    def __init__(
+        self,
+        api: SlackApi,
+        to: Address,
+        asker: Asker,
+        urls: ResponseUrls,
+        journal: ReplyJournal | None = None,
+    ) -> None:
         self._api = api
         self._to = to
         self._asker = asker
         self._urls = urls
         self._halt = Halt()
-        self._parts = Parts(self._halt)
+        self._parts = Parts(self._halt, journal)
 
     def show(self, more: str) -> None:
         """Nothing is shown before the end."""
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
-        """Deliver. Raises `DeliveryError`, `ChannelUnavailable`; `ReplyRefused` also for documents,
-        which only everybody can be shown."""
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """Its messages."""
         parts = pieces(
             reply.markdown, reply.buttons, first_units=NOTICE_UNITS, units_each=NOTICE_UNITS
         )
-        items: list[Content | OutboundDocument] = [*parts, *reply.documents]
-        await self._parts.send(items, self._deliver)
+        return (*map(dump, parts), *map(dump, reply.documents))
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
+        """Deliver. Raises `DeliveryError`, `ChannelUnavailable`; `ReplyRefused` also for documents,
+        which only everybody can be shown."""
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> None:
+            item = load(part.body)
+            if isinstance(item, OutboundDocument):
+                raise ReplyRefused("Slack: documents cannot be shown to one person alone")
+            await self._deliver(item.noted(note) if part.state == "again" else item, passage)
+
+        await self._parts.send(parts, one)
         return self._parts.outcome()
 
     def halt(self) -> None:
@@ -80,32 +105,32 @@ class SlackNotice:
     async def discard(self) -> None:
         """Nothing to remove."""
 
-    async def _deliver(self, index: int, part: Content | OutboundDocument) -> None:
-        if isinstance(part, OutboundDocument):
-            raise ReplyRefused("Slack: documents cannot be shown to one person alone")
+    async def _deliver(self, part: Content, passage: Passage) -> None:
         url = self._urls.use(self._asker.trigger)
         body = {"response_type": "ephemeral", "replace_original": False, **_shown(part)}
-        if url is not None and await respond(self._api, url, body):
-            return
+        if url is not None:
+            await passage.leaving()
+            if await respond(self._api, url, body):
+                return
         try:
-            await self._post(part)
+            await self._post(part, passage)
         except FAILURES as error:
             if meaning_of(error) is not Meaning.REFUSED:
                 raise delivery_failed(error) from None
             log.warning("once more as plain text: %s", code_of(error))
-            await self._post_plain(part)
+            await self._post_plain(part, passage)
 
-    async def _post_plain(self, part: Content) -> None:
+    async def _post_plain(self, part: Content, passage: Passage) -> None:
         try:
-            await self._post(part.plain)
+            await self._post(part.plain, passage)
         except FAILURES as error:
             raise delivery_failed(error) from None
 
-    async def _post(self, part: Content) -> None:
+    async def _post(self, part: Content, passage: Passage) -> None:
         await self._api.send(
             "chat.postEphemeral",
             {"channel": self._to.chat, "user": self._asker.user, **_shown(part)},
-            self._halt,
+            passage,
         )
 
 

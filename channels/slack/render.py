@@ -7,15 +7,17 @@ as UTF-8 bytes after escaping (openclaw/openclaw#115027).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pyromark
 
-from channels.base import Button, StopControl
+from channels.base import Button, OutboundDocument, StopControl
 from channels.chunking import split, units
+from channels.parts import NUMBER_ROOM, numbered
 from channels.slack.buttons import Block, button_blocks, labels, stop_block
 from channels.slack.markup import escaped
 from channels.text import whole
@@ -57,11 +59,31 @@ class Content:
     def _above(self, *blocks: Block) -> Content:
         return replace(self, blocks=(*self.blocks, *blocks))
 
+    def noted(self, note: str) -> Content:
+        """The same under a sentence."""
+        above: Block = {"type": "context", "elements": [{"type": "plain_text", "text": note}]}
+        return Content(f"{escaped(note)}\n{self.text}", (above, *self.blocks))
+
     @property
     def plain(self) -> Content:
         """The same without blocks, for when Slack refuses them: its Markdown as typed."""
         source = "\n".join(block["text"] for block in self.blocks if block["type"] == "markdown")
         return Content(escaped(source) or self.text)
+
+
+def dump(item: Content | OutboundDocument) -> str:
+    """A message or document as JSON."""
+    if isinstance(item, OutboundDocument):
+        return json.dumps({"document": [item.name, item.text]}, ensure_ascii=False)
+    return json.dumps({"text": item.text, "blocks": item.blocks}, ensure_ascii=False)
+
+
+def load(body: str) -> Content | OutboundDocument:
+    """What `dump` made."""
+    stored: dict[str, Any] = json.loads(body)
+    if "document" in stored:
+        return OutboundDocument(*stored["document"])
+    return Content(stored["text"], tuple(stored["blocks"]))
 
 
 def pieces(
@@ -72,17 +94,24 @@ def pieces(
     units_each: int = POST_UNITS,
 ) -> list[Content]:
     """An answer as messages, in order, the buttons under the last; none of them is blank, and a
-    blank answer without buttons gives none.
+    blank answer without buttons gives none. One of several says which it is.
 
     `first_units` limits the first, which may be an update, `units_each` the others. A code block
     that is cut is closed, and opened again in the next message with its language.
     """
-    cut = _cut(clean(markdown), first_units, units_each)
-    contents = [content(part) for part in cut if part.strip()]
+    source = clean(markdown)
+    cut = _visible(_cut(source, first_units, units_each))
+    if len(cut) > 1:
+        cut = _visible(_cut(source, first_units - NUMBER_ROOM, units_each - NUMBER_ROOM))
+    contents = [content(part + numbered(n, len(cut))) for n, part in enumerate(cut)]
     if buttons:
         last = contents.pop() if contents else Content(_short(labels(buttons)) or NOTHING_YET)
         contents.append(last.with_buttons(buttons))
     return contents
+
+
+def _visible(parts: Iterable[str]) -> list[str]:
+    return [part for part in parts if part.strip()]
 
 
 def content(markdown: str) -> Content:

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
+from channels.base import (
+    Address,
+    Delivered,
+    OutboundDocument,
+    OutboundReply,
+    ReplyJournal,
+    ReplyPart,
+    Resumed,
+    StopControl,
+)
 from channels.errands import Errands
 from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
-from channels.parts import Halt, Parts
+from channels.parts import Finishing, Halt, Parts, Passage
 from channels.preview import Preview
 from channels.slack.api import SlackApi
 from channels.slack.deliver import REPEATS_S, Delivery
 from channels.slack.errors import MessageGone
 from channels.slack.notice import SlackNotice
 from channels.slack.pace import Dropped
-from channels.slack.render import POST_UNITS, UPDATE_UNITS, Content, pieces, preview
+from channels.slack.render import (
+    POST_UNITS,
+    UPDATE_UNITS,
+    Content,
+    dump,
+    load,
+    pieces,
+    preview,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +58,12 @@ class ReplyTiming:
 DEFAULT_TIMING: Final = ReplyTiming()
 
 
-class SlackReply:
+class SlackReply(Finishing):
     """A `ReplySink`. Only one message is ever used as preview; a frame that cannot be sent is
     skipped, and the next one tries again.
 
-    `finish` may be called again with the same reply after it raised `ChannelUnavailable`: it goes
-    on with what has not been sent. Of several parts the first keeps the Stop button until the last
-    one is out. `otherwise` takes the reply where the bot is no member.
+    Of several parts the first keeps the Stop button until the last one is out. `otherwise` takes the
+    reply where the bot is no member. A preview whose `ts` is not known is found by its Stop button.
     """
 
     def __init__(
@@ -58,6 +75,8 @@ class SlackReply:
         stop: StopControl | None,
         errands: Errands,
         otherwise: SlackNotice | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
         timing: ReplyTiming = DEFAULT_TIMING,
     ) -> None:
         self._delivery = Delivery(api, to, repeats_s=timing.repeats_s)
@@ -69,15 +88,17 @@ class SlackReply:
         self._interval_s = timing.interval_s
         self._frame_s = timing.frame_s
         self._preview = Preview(self._frame, interval_s=timing.interval_s, limit=UPDATE_UNITS)
-        self._ts: str | None = None  # of the preview, while nothing has taken its place
+        self._journal = journal
+        # Of the preview, while nothing has taken its place.
+        self._ts: str | None = None if resumed is None else resumed.preview_id
         self._first: tuple[str, Content] | None = None  # the first part, if it has the Stop button
-        self._lost = False
+        self._lost = False  # one was posted, and its `ts` is not known
+        self._unknown = resumed is not None and self._ts is None  # there may be one
         self._hopeless = False
         self._tried: Content | None = None  # the newest frame, arrived or not, without its button
         self._shown: Content | None = None
-        self._items: list[Content | OutboundDocument] | None = None
         self._halt = Halt()
-        self._parts = Parts(self._halt)
+        self._parts = Parts(self._halt, journal)
         if stop is not None:
             self._preview.refresh_in(timing.stop_after_s)
 
@@ -85,24 +106,38 @@ class SlackReply:
         """Append to the preview."""
         self._preview.show(more)
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """Its messages, the first of a size that can take the preview's place."""
+        await self._stop_showing()
+        first_units = POST_UNITS if self._ts is None else UPDATE_UNITS
+        parts = pieces(reply.markdown, reply.buttons, first_units=first_units)
+        return (*map(dump, parts), *map(dump, reply.documents))
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """Deliver, the first part in place of the preview. Of several parts each is sent even if
         one before was refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
-        if self._items is None:
-            first_units = POST_UNITS if self._ts is None else UPDATE_UNITS
-            parts = pieces(reply.markdown, reply.buttons, first_units=first_units)
-            self._items = [*parts, *reply.documents]
         if self._otherwise is not None and self._elsewhere:
-            return await self._otherwise.finish(reply)
+            return await self._otherwise.deliver(parts, note=note)
+        items = [load(part.body) for part in parts]
+        self._take_over_first(parts, items)
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> str | None:
+            item = items[number]
+            if isinstance(item, OutboundDocument):
+                await self._delivery.upload(item, passage)
+                return None
+            noted = item.noted(note) if part.state == "again" and note else item
+            return await self._deliver(number, noted, len(items) > 1, passage)
+
         try:
-            await self._parts.send(self._items, self._deliver)
+            await self._parts.send(parts, one)
         except Unreachable:
             if self._otherwise is None:
                 raise
             self._elsewhere = True
-            return await self._otherwise.finish(reply)
-        keep = bool(self._items) and not self._parts.begun
+            return await self._otherwise.deliver(parts, note=note)
+        keep = bool(items) and not self._parts.begun
         await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
         return self._parts.outcome()
 
@@ -121,36 +156,49 @@ class SlackReply:
         await self._stop_showing()
         await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    async def _deliver(self, index: int, item: Content | OutboundDocument) -> None:
+    def _take_over_first(
+        self, parts: Sequence[ReplyPart], items: Sequence[Content | OutboundDocument]
+    ) -> None:
+        """The first of several parts that an earlier process has sent may have the Stop button."""
+        if self._parts.begun or len(parts) < 2 or parts[0].message_id is None:
+            return
+        if isinstance(items[0], Content):
+            self._first = (parts[0].message_id, items[0])
+        if self._ts == parts[0].message_id:
+            self._ts = None
+
+    async def _deliver(self, number: int, item: Content, several: bool, passage: Passage) -> str:
         """In place of the preview; refused there, as a new message, which takes more than an
-        update does; refused again, once more as plain text."""
-        if isinstance(item, OutboundDocument):
-            await self._delivery.upload(item, self._halt)
-            return
-        first, several = index == 0, self._items is not None and len(self._items) > 1
+        update does; refused again, once more as plain text. The message's `ts`."""
+        first = number == 0
         shown = item.stoppable(self._stop) if first and several else item
-        if first and self._ts is not None and await self._replace_preview(self._ts, shown, item):
-            return
+        if first and self._ts is not None:
+            replaced = await self._replace_preview(self._ts, shown, item, passage)
+            if replaced is not None:
+                return replaced
         try:
-            ts = await self._delivery.post(shown, self._halt)
+            ts = await self._delivery.post(shown, passage)
         except ReplyRefused as error:
             log.warning("once more as plain text: %s", error)
-            await self._delivery.post(item.plain, self._halt)
-        else:
-            self._remember(ts, shown, item)
+            return await self._delivery.post(item.plain, passage)
+        self._remember(ts, shown, item)
+        return ts
 
-    async def _replace_preview(self, ts: str, shown: Content, item: Content) -> bool:
+    async def _replace_preview(
+        self, ts: str, shown: Content, item: Content, passage: Passage
+    ) -> str | None:
+        """The preview's `ts`; None when it cannot have this in its place."""
         try:
-            await self._delivery.update(ts, shown, self._halt)
+            await self._delivery.update(ts, shown, passage.of_an_edit)
         except MessageGone:
             self._ts = None
-            return False
+            return None
         except ReplyRefused as error:
             log.warning("in a new message instead of the preview: %s", error)
-            return False  # the preview is removed at the end
+            return None  # the preview is removed at the end
         self._ts = None
         self._remember(ts, shown, item)
-        return True
+        return ts
 
     def _remember(self, ts: str, shown: Content, item: Content) -> None:
         """What becomes of a message that has a Stop button for now."""
@@ -159,6 +207,8 @@ class SlackReply:
 
     async def _frame(self, text: str) -> None:
         """Bring the preview up to date. Called by `Preview`, never twice at once."""
+        if self._unknown:
+            await self._look_for_preview()
         bare = preview(text)
         content = bare.stoppable(self._stop)
         if self._lost or self._hopeless or self._halt.is_set or content == self._shown:
@@ -183,6 +233,8 @@ class SlackReply:
     async def _put(self, content: Content) -> None:
         if self._ts is None:
             self._ts = await self._delivery.post(content, "preview")
+            if self._journal is not None:
+                await self._journal.previewed(self._ts)
         else:
             await self._delivery.update(self._ts, content, "preview")
         self._shown = content
@@ -191,8 +243,13 @@ class SlackReply:
         """Nothing of the preview is sent after this returns; its message is known if there is
         one."""
         await self._preview.close()
-        if self._lost and self._stop is not None:
-            self._lost = False
+        if self._lost or self._unknown:
+            await self._look_for_preview()
+
+    async def _look_for_preview(self) -> None:
+        """One whose `ts` is not known has our Stop button."""
+        self._lost = self._unknown = False
+        if self._stop is not None:
             self._ts = await self._delivery.find(self._stop.request_id, after=self._reply_to)
 
     async def _tidy(self, *, keep: bool, wait_s: float) -> None:

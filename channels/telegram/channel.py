@@ -15,6 +15,8 @@ from channels.base import (
     Capabilities,
     InboundMessage,
     Receive,
+    ReplyJournal,
+    Resumed,
     StopControl,
 )
 from channels.errands import Errands
@@ -98,10 +100,24 @@ class TelegramChannel:
         await self._poller.run(identity, receive)
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> TelegramReply:
         """Start a reply. `stop.request_id` has at most 59 bytes."""
-        return TelegramReply(self._api.bot, to, reply_to=reply_to, stop=stop, errands=self._errands)
+        return TelegramReply(
+            self._api.bot,
+            to,
+            reply_to=reply_to,
+            stop=stop,
+            errands=self._errands,
+            journal=journal,
+            resumed=resumed,
+        )
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
         """Set or clear 👀 on a message."""

@@ -19,7 +19,8 @@ from telegram.error import ChatMigrated, TelegramError
 
 from channels.base import Address, OutboundDocument
 from channels.chunking import Part
-from channels.parts import Halt
+from channels.errors import ReplyRefused
+from channels.parts import Passage
 from channels.telegram.api import Bot
 from channels.telegram.errors import Meaning, delivery_failed, meaning_of
 from channels.telegram.limiter import Dropped, Urgency
@@ -40,8 +41,8 @@ class Delivery:
 
     A topic that is gone is left out from then on, in the same chat; a group that moved is followed.
     A refused text is sent once more as plain text. Previews are never tried again; where `urgency`
-    is a `Halt`, nothing is once it is set. Raises `ChannelUnavailable`, `DeliveryError`, `Dropped`
-    (previews only), and `Halted`.
+    is a `Passage`, nothing is once its reply is halted. Raises `ChannelUnavailable`,
+    `DeliveryError`, `Dropped` (previews only), and `Halted`.
     """
 
     def __init__(self, bot: Bot, to: Address) -> None:
@@ -116,26 +117,30 @@ class Delivery:
         self,
         document: OutboundDocument,
         *,
-        halt: Halt,
+        passage: Passage,
         reply_to: str | None,
         keyboard: InlineKeyboardMarkup | None,
         silent: bool,
-    ) -> None:
-        """Send a text file."""
+    ) -> int:
+        """Send a text file; its message's id."""
         content = document.text.encode("utf-8", "replace")
 
-        async def request(plain: bool) -> None:
-            await self._bot.send_document(
+        async def request(plain: bool) -> int:
+            message = await self._bot.send_document(
                 self._chat,
                 InputFile(content, filename=document.name),
                 message_thread_id=self._thread,
                 reply_parameters=None if plain else _reply(reply_to),
                 reply_markup=keyboard,
                 disable_notification=silent,
-                rate_limit_args=halt,
+                rate_limit_args=passage,
             )
+            return message.message_id
 
-        await self._insist(request, halt, repeatable=False)
+        sent = await self._insist(request, passage, repeatable=False)
+        if sent is None:
+            raise ReplyRefused("Telegram: the file is empty")
+        return sent
 
     async def delete(self, message_id: int) -> None:
         """Delete a message of the bot: at once, or when a flooded chat is open again."""
@@ -169,9 +174,9 @@ class Delivery:
     async def _tidy(self, request: Callable[[Urgency], Awaitable[object]]) -> None:
         try:
             try:
-                await self._again(lambda: request("control"), Halt(), repeatable=True)
+                await self._again(lambda: request("control"), Passage(), repeatable=True)
             except Dropped:
-                await self._again(lambda: request("answer"), Halt(), repeatable=True)
+                await self._again(lambda: request("answer"), Passage(), repeatable=True)
         except TelegramError as error:
             if meaning_of(error) not in (Meaning.MESSAGE_GONE, Meaning.NOT_MODIFIED):
                 raise delivery_failed(error) from None
@@ -180,13 +185,13 @@ class Delivery:
         self, request: Callable[[bool], Awaitable[T]], urgency: Urgency, *, repeatable: bool
     ) -> T | None:
         """Run `request(plain)`, and again as each refusal calls for, each kind of them once."""
-        halt = urgency if isinstance(urgency, Halt) else Halt()
+        passage = urgency if isinstance(urgency, Passage) else Passage()
         plain = moved = False
         while True:
             try:
                 if urgency == "preview":
                     return await request(plain)
-                return await self._again(lambda: request(plain), halt, repeatable=repeatable)  # noqa: B023
+                return await self._again(lambda: request(plain), passage, repeatable=repeatable)  # noqa: B023
             except TelegramError as error:
                 meaning = meaning_of(error)
                 if meaning is Meaning.EMPTY:
@@ -203,21 +208,24 @@ class Delivery:
                     raise delivery_failed(error) from None
 
     async def _again(
-        self, request: Callable[[], Awaitable[T]], halt: Halt, *, repeatable: bool
+        self, request: Callable[[], Awaitable[T]], passage: Passage, *, repeatable: bool
     ) -> T:
         """Run `request` until it reaches Telegram, a limited number of times."""
-        for wait_s in _AGAIN_S:
-            halt.check()
+        for wait_s in (*_AGAIN_S, None):
+            passage.check()
             try:
                 return await request()
             except TelegramError as error:
                 meaning = meaning_of(error)
-                uncertain = meaning is Meaning.UNCERTAIN
-                if meaning is not Meaning.NOT_SENT and not (uncertain and repeatable):
+                if meaning is Meaning.NOT_SENT:
+                    await passage.stayed()
+                elif meaning is not Meaning.UNCERTAIN or not repeatable:
                     raise
-            async with halt.interruptible():
+                if wait_s is None:
+                    raise
+            async with passage.interruptible():
                 await asyncio.sleep(wait_s)
-        return await request()
+        raise AssertionError("the last try returns or raises")
 
 
 def _entities(part: Part) -> list[MessageEntity]:

@@ -4,12 +4,12 @@ Telegram's limits (core.telegram.org/bots/faq, "My bot is hitting limits"): 30 m
 all, one a second in a chat with short bursts, 20 a minute in a group. `rate_limit_args` of a
 request says what it is:
 
-- `answer` waits its turn, and after a refusal for flooding tries again; a `Halt` means the same,
-  until it is set: that ends the wait with `Halted`;
-- `preview` never waits: it is dropped when less than a quarter of a bucket would be left, so that
-  answers always find room;
-- `typing` takes nothing (it is no message) and is dropped when the bot as a whole is busy;
-- `control` (the answer to a press, a reaction) and everything else goes out at once.
+- `answer` waits its turn, and after a refusal for flooding tries again; a `Passage` means the same,
+  until its reply is halted: that ends the wait with `Halted`;
+- `preview` and `typing` never wait: they are dropped when less than a quarter of a bucket would be
+  left, so that answers always find room;
+- `control` (a reaction, buttons that are taken away) goes out at once, and takes room that is there;
+- what names no chat (the answer to a press) goes out at once.
 
 A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
 there until then.
@@ -27,12 +27,12 @@ from aiolimiter import AsyncLimiter
 from telegram.error import TelegramError
 from telegram.ext import BaseRateLimiter
 
-from channels.parts import Halt
+from channels.parts import Passage
 from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
 
 log = logging.getLogger(__name__)
 
-Urgency = Literal["answer", "preview", "typing", "control"] | Halt
+Urgency = Literal["answer", "preview", "typing", "control"] | Passage
 Result = bool | dict[str, Any] | list[dict[str, Any]]
 Send = Callable[..., Coroutine[Any, Any, Result]]
 
@@ -47,10 +47,10 @@ class Dropped(Exception):
 
 
 def _chat_buckets(group: bool) -> list[AsyncLimiter]:
-    # A bucket lets its size and its flow through in one period. Two in two seconds: one a second
-    # with the shortest burst that lets an answer follow its last preview at once. Five in twenty
-    # seconds: never more than 20 in any minute.
-    per_chat = AsyncLimiter(2, 2)
+    # A bucket lets its size and its flow through in one period. Three in three seconds: one a second
+    # with the shortest burst in which a preview begins, shows its first words, and is followed by
+    # the answer at once. Five in twenty seconds: never more than 20 in any minute.
+    per_chat = AsyncLimiter(3, 3)
     return [per_chat, AsyncLimiter(5, 20)] if group else [per_chat]
 
 
@@ -102,29 +102,30 @@ class Limiter(BaseRateLimiter[Urgency]):
         chat.requests += 1
         try:
             if rate_limit_args == "answer":
-                return await self._answer(chat, Halt(), callback, args, kwargs)
-            if isinstance(rate_limit_args, Halt):
+                return await self._answer(chat, Passage(), callback, args, kwargs)
+            if isinstance(rate_limit_args, Passage):
                 return await self._answer(chat, rate_limit_args, callback, args, kwargs)
             self._check(chat, rate_limit_args)
-            if rate_limit_args == "preview":
-                await self._take(chat)  # returns at once: there is room
+            await self._take_what_is_there(chat)
             return await self._send(chat, callback, args, kwargs)
         finally:
             chat.requests -= 1
             chat.used_at = _now()
 
     async def _answer(
-        self, chat: _Chat, halt: Halt, callback: Send, args: Any, kwargs: dict[str, Any]
+        self, chat: _Chat, passage: Passage, callback: Send, args: Any, kwargs: dict[str, Any]
     ) -> Result:
         while True:
-            async with halt.interruptible(), chat.order:
+            async with passage.interruptible(), chat.order:
                 if (wait := chat.closed_until - _now()) > 0:
                     await asyncio.sleep(wait)
                 await self._take(chat)
+            await passage.leaving()
             try:
                 return await self._send(chat, callback, args, kwargs)
             except Dropped:
                 log.debug("a flooded chat: the answer waits")
+                await passage.stayed()
 
     def _check(self, chat: _Chat, urgency: Urgency) -> None:
         """Raises `Dropped` unless this may go out now."""
@@ -132,14 +133,18 @@ class Limiter(BaseRateLimiter[Urgency]):
             raise Dropped(urgency)
         if urgency == "control":
             return
-        buckets = [self._overall, *chat.buckets] if urgency == "preview" else [self._overall]
-        for bucket in buckets:
+        for bucket in (self._overall, *chat.buckets):
             if not bucket.has_capacity(1 + bucket.max_rate * _SHARE_FOR_ANSWERS):
                 raise Dropped(urgency)
 
     async def _take(self, chat: _Chat) -> None:
         for bucket in (*chat.buckets, self._overall):
             await bucket.acquire()
+
+    async def _take_what_is_there(self, chat: _Chat) -> None:
+        for bucket in (*chat.buckets, self._overall):
+            if bucket.has_capacity():
+                await bucket.acquire()  # returns at once
 
     async def _send(self, chat: _Chat, callback: Send, args: Any, kwargs: dict[str, Any]) -> Result:
         try:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from telegram import InlineKeyboardMarkup
 
-from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
+from channels.base import (
+    Address,
+    Delivered,
+    OutboundDocument,
+    OutboundReply,
+    ReplyJournal,
+    ReplyPart,
+    Resumed,
+    StopControl,
+)
 from channels.chunking import Part, split
 from channels.errands import Errands
 from channels.errors import ChannelError, Uncertain, Unreachable
-from channels.parts import Halt, Parts
+from channels.parts import Finishing, Halt, Parts, Passage
 from channels.preview import Preview
 from channels.telegram.api import Bot
+from channels.telegram.compose import MAX_UNITS, Item, compose, dump, load
 from channels.telegram.deliver import Delivery
 from channels.telegram.keyboard import keyboard_of, stop_keyboard
 from channels.telegram.limiter import Dropped
@@ -23,8 +33,6 @@ from channels.telegram.render import render
 from channels.text import is_visible
 
 log = logging.getLogger(__name__)
-
-MAX_UNITS = 4096  # core.telegram.org/bots/api#sendmessage
 
 _PRIVATE_INTERVAL_S = 1.0  # one message a second in a chat, edits too
 _GROUP_INTERVAL_S = 3.0  # 20 a minute
@@ -37,13 +45,16 @@ _TIDY_S = 1.0
 _NOTHING_YET = Part("…")
 
 
-class TelegramReply:
+class TelegramReply(Finishing):
     """A `ReplySink`. Only one message is ever used as preview; a frame that cannot be sent is
     skipped, and the next one tries again.
 
-    `finish` may be called again with the same reply after it raised `ChannelUnavailable`: it goes
-    on with what has not been sent. Of several parts the first keeps the Stop button until the last
-    one is out; the last one has the buttons of the reply.
+    A bot cannot look for its own messages. Where a reply has a journal, its preview therefore begins
+    as a bare sign that there will be more: words and the Stop button follow when its id is stored,
+    so that a crash in between leaves neither of them behind.
+
+    Of several parts the first keeps the Stop button until the last one is out; the last one has the
+    buttons of the reply.
     """
 
     def __init__(
@@ -54,18 +65,24 @@ class TelegramReply:
         reply_to: str | None,
         stop: StopControl | None,
         errands: Errands,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> None:
         self._delivery = Delivery(bot, to)
         self._reply_to = reply_to
         self._keyboard = None if stop is None else stop_keyboard(stop)
+        self._journal = journal
         self._interval_s = _PRIVATE_INTERVAL_S if to.private else _GROUP_INTERVAL_S
         self._preview = Preview(self._frame, interval_s=self._interval_s, limit=MAX_UNITS)
         self._preview_lost = False
         self._message_id: int | None = None  # of the preview, then of the first part
         self._stoppable = False  # whether that message has the Stop button
         self._shown: Part | None = None
+        if resumed is not None and resumed.preview_id is not None:
+            self._message_id = int(resumed.preview_id)
+            self._stoppable = stop is not None
         self._halt = Halt()
-        self._parts = Parts(self._halt)
+        self._parts = Parts(self._halt, journal)
         self._ended = asyncio.Event()
         if stop is not None:
             self._preview.refresh_in(_STOP_AFTER_S)
@@ -76,19 +93,27 @@ class TelegramReply:
         """Append to the preview."""
         self._preview.show(more)
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """Its messages; nothing more is shown."""
+        await self._stop_showing()
+        return tuple(map(dump, compose(reply)))
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """Deliver, in place of the preview. Of several parts each is sent even if one before was
         refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
-        keyboard = keyboard_of(reply.buttons)
-        rendered = render(reply.markdown)
-        parts = [part for part in split(rendered.text, rendered.spans) if is_visible(part.text)]
-        items: list[Part | OutboundDocument] = [*parts, *reply.documents]
-        deliver = partial(
-            self._deliver, last=len(items) - 1, keyboard=keyboard, silent=reply.silent
-        )
-        await self._parts.send(items, deliver)
-        keep = bool(parts or (items and not self._parts.begun))
+        items = [load(part.body) for part in parts]
+        self._take_over_first(parts)
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> str | None:
+            item = items[number]
+            if part.state == "again" and note:
+                item = await self._with_note(item, note, passage)
+            return _text_of(await self._deliver(number, item, len(items) > 1, passage))
+
+        await self._parts.send(parts, one)
+        texts = any(isinstance(item.content, Part) for item in items)
+        keep = texts or bool(items and not self._parts.begun)
         await self._tidy(keep=keep, wait_s=0.0 if self._halt.is_set else _TIDY_S)
         return self._parts.outcome()
 
@@ -102,43 +127,59 @@ class TelegramReply:
         await self._stop_showing()
         await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    async def _deliver(
-        self,
-        index: int,
-        item: Part | OutboundDocument,
-        *,
-        last: int,
-        keyboard: InlineKeyboardMarkup | None,
-        silent: bool,
-    ) -> None:
-        """Item `index` of those up to `last`, which has the `keyboard`; the first of several, if it
-        is a text, has the Stop button until then."""
-        first = index == 0
-        reply_to = self._reply_to if first else None
-        buttons = keyboard if index == last else None
-        if isinstance(item, OutboundDocument):
-            await self._delivery.send_document(
-                item, halt=self._halt, reply_to=reply_to, keyboard=buttons, silent=silent
-            )
-        elif first:
-            stop = None if index == last else self._keyboard
-            if not await self._replace_preview(item, stop or buttons):
-                self._message_id = await self._delivery.send(
-                    item,
-                    urgency=self._halt,
-                    reply_to=reply_to,
-                    keyboard=stop or buttons,
-                    silent=silent,
-                )
-            self._stoppable = stop is not None
-        else:
-            await self._delivery.send(item, urgency=self._halt, keyboard=buttons, silent=silent)
+    def _take_over_first(self, parts: Sequence[ReplyPart]) -> None:
+        """The first of several parts that an earlier process has sent may have the Stop button."""
+        first = parts[0].message_id if parts else None
+        if first is not None and not self._parts.begun:
+            self._message_id = int(first)
+            self._stoppable = len(parts) > 1 and self._keyboard is not None
 
-    async def _replace_preview(self, part: Part, keyboard: InlineKeyboardMarkup | None) -> bool:
+    async def _deliver(
+        self, number: int, item: Item, several: bool, passage: Passage
+    ) -> int | None:
+        """The message's id. The first of several, if it is a text, has the Stop button until the
+        last one is out."""
+        first = number == 0
+        reply_to = self._reply_to if first else None
+        buttons = keyboard_of(item.buttons)
+        if isinstance(item.content, OutboundDocument):
+            return await self._delivery.send_document(
+                item.content,
+                passage=passage,
+                reply_to=reply_to,
+                keyboard=buttons,
+                silent=item.silent,
+            )
+        stop = self._keyboard if first and several else None
+        if first and await self._replace_preview(item.content, stop or buttons, passage):
+            self._stoppable = stop is not None
+            return self._message_id
+        sent = await self._delivery.send(
+            item.content,
+            urgency=passage,
+            reply_to=reply_to,
+            keyboard=stop or buttons,
+            silent=item.silent,
+        )
+        if first:
+            self._message_id, self._stoppable = sent, stop is not None
+        return sent
+
+    async def _with_note(self, item: Item, note: str, passage: Passage) -> Item:
+        """The note stands above the part, or where that has no room in a message before it."""
+        noted = item.noted(note)
+        if noted is None:
+            await self._delivery.send(Part(note), urgency=passage.of_an_edit)
+        return noted or item
+
+    async def _replace_preview(
+        self, part: Part, keyboard: InlineKeyboardMarkup | None, passage: Passage
+    ) -> bool:
         """Whether `part` stands in its place now."""
         if self._message_id is None:
             return False
-        if await self._delivery.edit(self._message_id, part, urgency=self._halt, keyboard=keyboard):
+        edit = passage.of_an_edit
+        if await self._delivery.edit(self._message_id, part, urgency=edit, keyboard=keyboard):
             return True
         self._message_id, self._stoppable = None, False
         return False
@@ -163,15 +204,35 @@ class TelegramReply:
 
     async def _put(self, part: Part) -> None:
         if self._message_id is None:
-            self._message_id = await self._delivery.send(
-                part, urgency="preview", reply_to=self._reply_to, keyboard=self._keyboard
-            )
-        elif not await self._delivery.edit(
-            self._message_id, part, urgency="preview", keyboard=self._keyboard
-        ):
-            self._message_id, self._preview_lost = None, True
-        self._stoppable = self._message_id is not None and self._keyboard is not None
-        self._shown = part
+            await self._begin_preview(part)
+        if part != self._shown and self._message_id is not None:
+            await self._change_preview(self._message_id, part)
+
+    async def _begin_preview(self, part: Part) -> None:
+        """As a bare sign, if a journal is to know it first."""
+        bare = self._journal is not None
+        begun = await self._delivery.send(
+            _NOTHING_YET if bare else part,
+            urgency="preview",
+            reply_to=self._reply_to,
+            keyboard=None if bare else self._keyboard,
+        )
+        self._message_id = begun
+        if begun is None:
+            return
+        if self._journal is None:
+            self._shown, self._stoppable = part, self._keyboard is not None
+        else:
+            await self._journal.previewed(str(begun))
+
+    async def _change_preview(self, message_id: int, part: Part) -> None:
+        edited = await self._delivery.edit(
+            message_id, part, urgency="preview", keyboard=self._keyboard
+        )
+        if not edited:
+            self._message_id, self._stoppable, self._preview_lost = None, False, True
+            return
+        self._shown, self._stoppable = part, self._keyboard is not None
 
     async def _type(self) -> None:
         """Show "typing" until there is something to see; not at once, since asking the model comes
@@ -214,3 +275,7 @@ def _first_part(text: str) -> Part:
     rendered = render(text)
     first = split(rendered.text, rendered.spans)[0]
     return first if is_visible(first.text) else _NOTHING_YET
+
+
+def _text_of(message_id: int | None) -> str | None:
+    return None if message_id is None else str(message_id)

@@ -31,7 +31,9 @@ from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.inbox import Inbox
+from memory.outbox import Outbox
 from memory.people import People
+from memory.runs import Runs
 from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
@@ -75,6 +77,8 @@ class Bed:
         self.services = TurnServices(
             conversations=Conversations(database),
             inbox=Inbox(database),
+            runs=Runs(database),
+            outbox=Outbox(database),
             usage=usage,
             people=People(database),
             daily=DailyFiles(folder / "memory"),

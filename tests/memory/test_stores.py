@@ -19,6 +19,7 @@ from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
 from memory.people import People
+from memory.runs import Runs
 from memory.usage import UsageRow, UsageStore
 
 PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)
@@ -64,7 +65,7 @@ async def test_a_taken_message_stays_open_until_its_run_is_settled(database: Dat
     conversations = Conversations(database)
     session = await conversations.open(PLACE)
     for _ in range(2):
-        await conversations.begin(session, "r1", user_text("q"), [id_])
+        await Runs(database).begin(session, "r1", user_text("q"), [id_])
     assert len((await conversations.context(session)).messages) == 1
     assert (await inbox.open_turns(PLACE.key))[0].run_id == "r1"
     assert await inbox.waiting(PLACE.key) == 0
