@@ -1,0 +1,156 @@
+"""Runs: begun with their question, settled with everything that they leave.
+
+A run is settled in one transaction: its messages, how its question ended, and the reply that goes to
+the outbox. Whatever kills the process before, the run is taken up again; after it, only delivery is
+left.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.messages import Message
+from memory.clock import stamp
+from memory.conversations import APPEND, LEAVE_OUT, message_row
+from memory.database import Database
+from memory.outbox import NewReply, put_reply
+
+RunOutcome = Literal["answered", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """A run that an earlier process, or an earlier try, has begun. `withdrawn`: it was ended in order,
+    nothing of it is under way; otherwise its process died. `takeovers`: how often it was taken up
+    after that. `preview_id`: the message that shows its answer."""
+
+    run_id: str
+    withdrawn: bool
+    takeovers: int
+    preview_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A run that nothing will take up: its messages were closed by a stop, and the process died before
+    it was settled. `body`: the newest of those messages, as the inbox keeps it."""
+
+    run: BegunRun
+    session: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a run leaves. `messages`: its own, with their ordinals; `left_out`: a run that leaves the
+    context with it."""
+
+    session: int
+    run_id: str
+    outcome: RunOutcome
+    messages: Sequence[tuple[int, Message]]
+    inbox_ids: Sequence[int]
+    left_out: str | None = None
+
+
+class Runs:
+    """All runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(
+        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
+    ) -> None:
+        """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
+        taken, in one transaction."""
+        row = message_row(session, run_id, 0, question)
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO runs (run_id, session_id, state, began_at)"
+                " VALUES (?, ?, 'running', ?) ON CONFLICT (run_id) DO UPDATE SET"
+                " takeovers = takeovers + (state = 'running'), state = 'running'"
+                " WHERE state <> 'settled'",
+                (run_id, session, stamp()),
+            )
+            connection.execute(APPEND, row)
+            connection.executemany(
+                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
+                [(run_id, id_) for id_ in inbox_ids],
+            )
+
+        await self._database.write(op)
+
+    async def previewed(self, run_id: str, message_id: str) -> None:
+        """The run's answer is shown in this message."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE runs SET preview_id = ? WHERE run_id = ?", (message_id, run_id)
+            )
+
+        await self._database.write(op)
+
+    async def withdraw(self, run_id: str) -> None:
+        """The run was ended in order before its end: its messages stay open, and it is taken up
+        later."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE runs SET state = 'withdrawn' WHERE run_id = ? AND state = 'running'",
+                (run_id,),
+            )
+
+        await self._database.write(op)
+
+    async def settle(self, settlement: Settlement, reply: NewReply) -> int:
+        """The run is over, and its reply is in the outbox; that row's id. Idempotent."""
+        run, now = settlement, stamp()
+        rows = [message_row(run.session, run.run_id, n, message) for n, message in run.messages]
+
+        def op(connection: sqlite3.Connection) -> int:
+            connection.executemany(APPEND, rows)
+            connection.executemany(
+                "UPDATE inbox SET state = 'done', outcome = ?, done_at = ?"
+                " WHERE id = ? AND state = 'open'",
+                [(run.outcome, now, id_) for id_ in run.inbox_ids],
+            )
+            connection.execute(
+                "UPDATE runs SET state = 'settled', outcome = ?, settled_at = ? WHERE run_id = ?",
+                (run.outcome, now, run.run_id),
+            )
+            if run.left_out is not None:
+                connection.execute(LEAVE_OUT, (run.left_out, run.session, now))
+            return put_reply(connection, run.session, reply)
+
+        return await self._database.write(op)
+
+    async def begun(self, run_id: str) -> BegunRun | None:
+        """A run that is not settled, or None."""
+        rows = await self._database.read(
+            "SELECT run_id, state = 'withdrawn', takeovers, preview_id FROM runs"
+            " WHERE run_id = ? AND state <> 'settled'",
+            (run_id,),
+        )
+        return _begun(rows[0]) if rows else None
+
+    async def lost(self, channels: Sequence[str]) -> list[Lost]:
+        """Runs that were begun and that no open message will take up."""
+        marks = ", ".join("?" for _ in channels)
+        rows = await self._database.read(
+            "SELECT r.run_id, r.state = 'withdrawn', r.takeovers, r.preview_id, r.session_id,"  # noqa: S608 - marks
+            " (SELECT body FROM inbox i WHERE i.run_id = r.run_id ORDER BY i.id DESC LIMIT 1) body"
+            " FROM runs r JOIN sessions s ON s.id = r.session_id"
+            f" WHERE r.state <> 'settled' AND s.channel IN ({marks}) AND NOT EXISTS"
+            " (SELECT 1 FROM inbox i WHERE i.run_id = r.run_id AND i.state = 'open')",
+            tuple(channels),
+        )
+        return [Lost(_begun(row), int(row[4]), row["body"]) for row in rows if row["body"]]
+
+
+def _begun(row: sqlite3.Row) -> BegunRun:
+    return BegunRun(str(row[0]), bool(row[1]), int(row[2]), row[3])
