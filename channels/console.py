@@ -209,12 +209,12 @@ class _ConsoleReply(Finishing):
         self._console = console
         self._stop = stop
         self._shown = ""
-        self._halted = False
-        self._parts = Parts(Halt(), journal)
+        self._halt = Halt()
+        self._parts = Parts(self._halt, journal)
 
     def show(self, more: str) -> None:
         """Print it."""
-        if self._halted:
+        if self._halt.is_set:
             return
         if not self._shown:
             more = more.lstrip()
@@ -229,19 +229,18 @@ class _ConsoleReply(Finishing):
     async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """Print what was not shown yet, and end the line: at once, so that only a halt before it
         can leave anything out."""
-        if self._halted:
-            await self.discard()
-            return Delivered(0, len(parts))
 
         async def one(number: int, part: ReplyPart, passage: Passage) -> None:
             await passage.leaving()
-            text = f"{note}\n\n{part.body}" if part.state == "again" else part.body
+            text = f"{note}\n\n{part.body}" if part.state == "again" and note else part.body
             self._console.write((self._not_shown(text) if number == 0 else text) + "\n")
 
         await self._parts.send(parts, one)
-        if not parts:
-            self._console.write("\n")
-        self._console.ended(self._stop)
+        if self._halt.is_set:
+            await self.discard()
+        else:
+            self._console.write("" if parts else "\n")
+            self._console.ended(self._stop)
         return self._parts.outcome()
 
     def _not_shown(self, text: str) -> str:
@@ -252,7 +251,7 @@ class _ConsoleReply(Finishing):
 
     def halt(self) -> None:
         """Print nothing more."""
-        self._halted = True
+        self._halt.set()
 
     async def discard(self) -> None:
         """End the line."""

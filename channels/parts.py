@@ -79,7 +79,7 @@ class Passage:
     Always true as a value, as `Halt`.
     """
 
-    __slots__ = ("_halt", "_journal", "_number")
+    __slots__ = ("_halt", "_journal", "_left", "_number")
 
     def __init__(
         self, halt: Halt | None = None, journal: ReplyJournal | None = None, number: int = 0
@@ -87,6 +87,7 @@ class Passage:
         self._halt = Halt() if halt is None else halt
         self._journal = journal
         self._number = number
+        self._left = False
 
     def check(self) -> None:
         """Raises `Halted` when the reply is halted."""
@@ -101,10 +102,13 @@ class Passage:
         it must not leave."""
         if self._journal is not None:
             await self._journal.leaving(self._number)
+            self._left = True
 
     async def stayed(self) -> None:
-        """The try has come to nothing for certain."""
-        if self._journal is not None:
+        """The try, if there was one, has come to nothing for certain. To be awaited before whatever
+        waits; the journal hears it once."""
+        if self._journal is not None and self._left:
+            self._left = False
             await self._journal.stayed(self._number)
 
     @property
@@ -140,8 +144,10 @@ class Parts:
         self._of = len(parts)
         while self._next < self._of:
             part = parts[self._next]
-            if part.state in ("sent", "lost"):  # in an earlier process
-                self._arrived += part.state == "sent"
+            if part.state == "sent":  # in an earlier process
+                self._arrived += 1
+            elif part.state == "lost":
+                self._trouble = self._trouble or Uncertain("a part was lost in an earlier process")
             elif not await self._goes_out(part, deliver):
                 return
             self._next += 1
@@ -149,12 +155,15 @@ class Parts:
     async def _goes_out(self, part: ReplyPart, deliver: Deliver) -> bool:
         """Whether the part had its turn; false when the reply was halted before."""
         number = self._next
+        passage = Passage(self._halt, self._journal, number)
         try:
             self._halt.check()
-            message_id = await deliver(number, part, Passage(self._halt, self._journal, number))
+            message_id = await deliver(number, part, passage)
         except Halted:
+            await passage.stayed()
             return False
         except (ChannelUnavailable, NotStored):
+            await passage.stayed()
             if self._halt.is_set:
                 return False
             raise

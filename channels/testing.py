@@ -77,9 +77,8 @@ class FakeReply(Finishing):
             raise AssertionError("a reply ends once")
 
         async def one(number: int, part: ReplyPart, passage: Passage) -> str:
-            await passage.leaving()
             text = f"{note}\n\n{part.body}" if part.state == "again" else part.body
-            await self._deliver(number, text)
+            await self._deliver(number, text, passage)
             return f"{id(self)}.{number}"
 
         await self._delivery.send(parts, one)
@@ -97,10 +96,11 @@ class FakeReply(Finishing):
         self.discarded = True
         self.channel.changed.set()
 
-    async def _deliver(self, index: int, part: str) -> None:
+    async def _deliver(self, index: int, part: str, passage: Passage) -> None:
         if self.channel.hold_after is not None and index >= self.channel.hold_after:
-            async with self._halt.interruptible():
+            async with passage.interruptible():
                 await self.channel.go_on.wait()
+        await passage.leaving()
         if self.channel.failures:
             raise self.channel.failures.pop(0)
         self.parts.append(part)

@@ -177,7 +177,8 @@ class SlackApi:
             raise
 
     async def upload(self, name: str, data: bytes, place: Params) -> None:
-        """A file, once, shown at `place` (`channel`, `thread_ts`). Raises one of `FAILURES`."""
+        """A file, once, shown at `place` (`channel`, `thread_ts`,
+        `initial_comment`). Raises one of `FAILURES`."""
         call = cast("Call", self.client.files_upload_v2)  # pyright: ignore[reportUnknownMemberType]
         await call(filename=name, title=name, content=data, **place)
 

@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from channels.base import Address, OutboundDocument
-from channels.errors import ChannelUnavailable
+from channels.errors import ChannelError, ChannelUnavailable
 from channels.media import MAX_TEXT_BYTES
 from channels.parts import Passage
 from channels.slack.api import SlackApi, Urgency
-from channels.slack.buttons import STOP_ACTION
+from channels.slack.buttons import STOP_ACTION, without_buttons
 from channels.slack.errors import FAILURES, Meaning, code_of, delivery_failed, meaning_of
+from channels.slack.markup import escaped
 from channels.slack.render import Content
 
 log = logging.getLogger(__name__)
@@ -58,42 +59,58 @@ class Delivery:
         params = {"channel": self._to.chat, "ts": ts}
         await self._send("chat.delete", params, "answer", repeatable=True)
 
-    async def upload(self, document: OutboundDocument, passage: Passage) -> None:
-        """A text file. Raises `DeliveryError`, `ChannelUnavailable`, `Halted`."""
+    async def remove_buttons(self, ts: str) -> None:
+        """A message of ours as it stands now, without its buttons; nothing happens where it has
+        none, or cannot be read. Raises as `update`."""
+        found = await self._message(ts) or {}
+        blocks: list[dict[str, Any]] = found.get("blocks") or []
+        kept = without_buttons(blocks)
+        if len(kept) < len(blocks):
+            # Slack gives `text` as it was sent: escaped.
+            await self.update(ts, Content(str(found.get("text") or ""), tuple(kept)), "answer")
+
+    async def upload(self, document: OutboundDocument, passage: Passage, *, note: str = "") -> None:
+        """A text file, with a sentence above. Raises `DeliveryError`, `ChannelUnavailable`,
+        `Halted`."""
         data = document.text.encode(errors="replace")[:MAX_TEXT_BYTES]
         if not data:
             return  # Slack takes no empty file
-        upload = partial(self._api.upload, document.name, data, self._place())
+        place = self._place() | ({"initial_comment": escaped(note)} if note else {})
+        upload = partial(self._api.upload, document.name, data, place)
         await self._repeating(
             lambda: self._api.patiently("files.upload", self._to.chat, upload, passage),
             passage,
             repeatable=False,
         )
 
-    async def find(self, request_id: str, *, after: str | None) -> str | None:
-        """The `ts` of our message whose Stop button has this value; None if it is not there or
-        cannot be found. `after`: the `ts` of the message that it answers. Never raises."""
+    async def find(self, request_id: str, *, after: str | None) -> list[str]:
+        """The `ts` of our messages whose Stop button has this value, newest first. `after`: the `ts`
+        of the message that they answer. Raises `DeliveryError`, `ChannelUnavailable`: they cannot
+        be read."""
         bounds: dict[str, Any] = {"limit": _SEARCHED}
         if after is not None:
             bounds |= {"oldest": after}
-        found = (one for one in await self._read(bounds) if _has_button(one, request_id))
-        return next((str(one["ts"]) for one in found), None)
+        found = [str(m["ts"]) for m in await self._read(bounds) if _has_button(m, request_id)]
+        return sorted(found, key=float, reverse=True)
 
-    async def message(self, ts: str) -> dict[str, Any] | None:
-        """A message as it stands now; None if it is gone or cannot be read. Never raises."""
+    async def _message(self, ts: str) -> dict[str, Any] | None:
+        """A message as it stands now; None if it is gone or cannot be read."""
         params = {"oldest": ts, "latest": ts, "inclusive": "true"}
-        return next((one for one in await self._read(params) if one.get("ts") == ts), None)
+        try:
+            return next((one for one in await self._read(params) if one.get("ts") == ts), None)
+        except ChannelError as error:
+            log.info("message %s cannot be read: %s", ts, error)
+            return None
 
     async def _read(self, bounds: dict[str, Any]) -> list[dict[str, Any]]:
-        """Messages of the conversation; none where they cannot be read."""
+        """Messages of the conversation. Raises `DeliveryError`, `ChannelUnavailable`."""
         method, params = "conversations.history", {"channel": self._to.chat, **bounds}
         if self._to.thread is not None:
             method, params = "conversations.replies", params | {"ts": self._to.thread}
         try:
             answer = await self._api.read(method, params)
         except FAILURES as error:
-            log.info("messages cannot be read: %s", code_of(error))
-            return []
+            raise delivery_failed(error) from None
         return answer.get("messages") or []
 
     def _place(self) -> dict[str, Any]:

@@ -93,7 +93,9 @@ class SlackNotice(Finishing):
             item = load(part.body)
             if isinstance(item, OutboundDocument):
                 raise ReplyRefused("Slack: documents cannot be shown to one person alone")
-            await self._deliver(item.noted(note) if part.state == "again" else item, passage)
+            await self._deliver(
+                item.noted(note) if part.state == "again" and note else item, passage
+            )
 
         await self._parts.send(parts, one)
         return self._parts.outcome()
@@ -118,6 +120,7 @@ class SlackNotice(Finishing):
             if meaning_of(error) is not Meaning.REFUSED:
                 raise delivery_failed(error) from None
             log.warning("once more as plain text: %s", code_of(error))
+            await passage.stayed()
             await self._post_plain(part, passage)
 
     async def _post_plain(self, part: Content, passage: Passage) -> None:

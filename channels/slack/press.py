@@ -10,13 +10,11 @@ from channels.base import Address, InboundMessage
 from channels.errands import Errands
 from channels.errors import ChannelError
 from channels.slack.api import SlackApi
-from channels.slack.buttons import without_buttons
 from channels.slack.deliver import REPEATS_S, Delivery
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.markup import escaped
 from channels.slack.notice import ResponseUrls, respond
 from channels.slack.parse import asker
-from channels.slack.render import Content
 
 log = logging.getLogger(__name__)
 
@@ -77,13 +75,7 @@ class Presses:
         if self._in_the_making(ts):
             return
         delivery = Delivery(self._api, to, repeats_s=REPEATS_S)
-        found = await delivery.message(ts) or {}
-        blocks: list[dict[str, Any]] = found.get("blocks") or []
-        kept = without_buttons(blocks)
-        if len(kept) == len(blocks):
-            return
         try:
-            # Slack gives `text` as it was sent: escaped.
-            await delivery.update(ts, Content(str(found.get("text") or ""), tuple(kept)), "answer")
+            await delivery.remove_buttons(ts)
         except ChannelError as error:
             log.info("the buttons of message %s stay: %s", ts, type(error).__name__)

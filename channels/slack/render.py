@@ -62,20 +62,34 @@ class Content:
     def noted(self, note: str) -> Content:
         """The same under a sentence."""
         above: Block = {"type": "context", "elements": [{"type": "plain_text", "text": note}]}
-        return Content(f"{escaped(note)}\n{self.text}", (above, *self.blocks))
+        text = f"{escaped(note)}\n{self.text}"
+        if len(text.encode()) > TEXT_BYTES:
+            text = escaped(note)
+        return Content(text, (above, *self.blocks))
 
     @property
     def plain(self) -> Content:
         """The same without blocks, for when Slack refuses them: its Markdown as typed."""
-        source = "\n".join(block["text"] for block in self.blocks if block["type"] == "markdown")
+        source = "\n".join(words for block in self.blocks for words in _words(block))
         return Content(escaped(source) or self.text)
 
 
+def _words(block: Block) -> list[str]:
+    """What a block of text or a note says."""
+    if block["type"] == "markdown":
+        return [block["text"]]
+    return [one["text"] for one in block["elements"]] if block["type"] == "context" else []
+
+
 def dump(item: Content | OutboundDocument) -> str:
-    """A message or document as JSON."""
+    """A message or document as JSON that can be stored: halves of characters are replaced."""
     if isinstance(item, OutboundDocument):
-        return json.dumps({"document": [item.name, item.text]}, ensure_ascii=False)
-    return json.dumps({"text": item.text, "blocks": item.blocks}, ensure_ascii=False)
+        return _json({"document": [item.name, item.text]})
+    return _json({"text": item.text, "blocks": item.blocks})
+
+
+def _json(body: dict[str, Any]) -> str:
+    return whole(json.dumps(body, ensure_ascii=False))
 
 
 def load(body: str) -> Content | OutboundDocument:
@@ -103,11 +117,16 @@ def pieces(
     cut = _visible(_cut(source, first_units, units_each))
     if len(cut) > 1:
         cut = _visible(_cut(source, first_units - NUMBER_ROOM, units_each - NUMBER_ROOM))
-    contents = [content(part + numbered(n, len(cut))) for n, part in enumerate(cut)]
+    contents = [content(_numbered(part, n, len(cut))) for n, part in enumerate(cut)]
     if buttons:
         last = contents.pop() if contents else Content(_short(labels(buttons)) or NOTHING_YET)
         contents.append(last.with_buttons(buttons))
     return contents
+
+
+def _numbered(part: str, number: int, of: int) -> str:
+    """The number stands one blank line below, whatever a cut has left there."""
+    return part.rstrip() + numbered(number, of) if of > 1 else part
 
 
 def _visible(parts: Iterable[str]) -> list[str]:

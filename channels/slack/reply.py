@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from channels.base import (
@@ -19,7 +20,13 @@ from channels.base import (
     StopControl,
 )
 from channels.errands import Errands
-from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
+from channels.errors import (
+    ChannelError,
+    ChannelUnavailable,
+    ReplyRefused,
+    Uncertain,
+    Unreachable,
+)
 from channels.parts import Finishing, Halt, Parts, Passage
 from channels.preview import Preview
 from channels.slack.api import SlackApi
@@ -94,6 +101,8 @@ class SlackReply(Finishing):
         self._first: tuple[str, Content] | None = None  # the first part, if it has the Stop button
         self._lost = False  # one was posted, and its `ts` is not known
         self._unknown = resumed is not None and self._ts is None  # there may be one
+        self._stale: list[str] = []  # others with our Stop button
+        self._adopted = resumed is not None  # this process has not changed it
         self._hopeless = False
         self._tried: Content | None = None  # the newest frame, arrived or not, without its button
         self._shown: Content | None = None
@@ -109,6 +118,8 @@ class SlackReply(Finishing):
     async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
         """Its messages, the first of a size that can take the preview's place."""
         await self._stop_showing()
+        if self._otherwise is not None and self._ts is None:  # of a size that it takes too
+            return await self._otherwise.compose(reply)
         first_units = POST_UNITS if self._ts is None else UPDATE_UNITS
         parts = pieces(reply.markdown, reply.buttons, first_units=first_units)
         return (*map(dump, parts), *map(dump, reply.documents))
@@ -120,14 +131,15 @@ class SlackReply(Finishing):
         if self._otherwise is not None and self._elsewhere:
             return await self._otherwise.deliver(parts, note=note)
         items = [load(part.body) for part in parts]
-        self._take_over_first(parts, items)
+        await self._take_over_first(parts, items)
 
         async def one(number: int, part: ReplyPart, passage: Passage) -> str | None:
             item = items[number]
+            above = note if part.state == "again" else ""
             if isinstance(item, OutboundDocument):
-                await self._delivery.upload(item, passage)
+                await self._delivery.upload(item, passage, note=above)
                 return None
-            noted = item.noted(note) if part.state == "again" and note else item
+            noted = item.noted(above) if above else item
             return await self._deliver(number, noted, len(items) > 1, passage)
 
         try:
@@ -156,16 +168,19 @@ class SlackReply(Finishing):
         await self._stop_showing()
         await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    def _take_over_first(
+    async def _take_over_first(
         self, parts: Sequence[ReplyPart], items: Sequence[Content | OutboundDocument]
     ) -> None:
-        """The first of several parts that an earlier process has sent may have the Stop button."""
-        if self._parts.begun or len(parts) < 2 or parts[0].message_id is None:
+        """The first of several parts that an earlier process has sent may have the Stop button; one
+        of which nobody knows whether it was sent is found by it."""
+        if self._parts.begun or not parts or not isinstance(items[0], Content):
             return
-        if isinstance(items[0], Content):
-            self._first = (parts[0].message_id, items[0])
-        if self._ts == parts[0].message_id:
-            self._ts = None
+        if parts[0].state == "again" and len(parts) > 1:
+            await self._look_for_preview()
+        first = parts[0].message_id
+        if first is not None:
+            self._first = (first, items[0]) if len(parts) > 1 else None
+            self._ts = None if self._ts == first else self._ts
 
     async def _deliver(self, number: int, item: Content, several: bool, passage: Passage) -> str:
         """In place of the preview; refused there, as a new message, which takes more than an
@@ -180,6 +195,7 @@ class SlackReply(Finishing):
             ts = await self._delivery.post(shown, passage)
         except ReplyRefused as error:
             log.warning("once more as plain text: %s", error)
+            await passage.stayed()
             return await self._delivery.post(item.plain, passage)
         self._remember(ts, shown, item)
         return ts
@@ -213,6 +229,9 @@ class SlackReply(Finishing):
         content = bare.stoppable(self._stop)
         if self._lost or self._hopeless or self._halt.is_set or content == self._shown:
             return
+        if self._unknown:
+            self._preview.refresh_in(self._interval_s)
+            return
         self._tried = bare
         try:
             async with asyncio.timeout(self._frame_s):
@@ -231,13 +250,23 @@ class SlackReply(Finishing):
             self._preview.refresh_in(self._interval_s)
 
     async def _put(self, content: Content) -> None:
+        if self._ts is not None:
+            await self._change(self._ts, content)
         if self._ts is None:
             self._ts = await self._delivery.post(content, "preview")
             if self._journal is not None:
                 await self._journal.previewed(self._ts)
-        else:
-            await self._delivery.update(self._ts, content, "preview")
+        self._adopted = False
         self._shown = content
+
+    async def _change(self, ts: str, content: Content) -> None:
+        """One that an earlier process had taken away is begun anew."""
+        try:
+            await self._delivery.update(ts, content, "preview")
+        except MessageGone:
+            if not self._adopted:
+                raise
+            self._ts, self._adopted = None, False
 
     async def _stop_showing(self) -> None:
         """Nothing of the preview is sent after this returns; its message is known if there is
@@ -247,30 +276,50 @@ class SlackReply(Finishing):
             await self._look_for_preview()
 
     async def _look_for_preview(self) -> None:
-        """One whose `ts` is not known has our Stop button."""
-        self._lost = self._unknown = False
+        """One whose `ts` is not known has our Stop button. Where that cannot be seen now, it is
+        looked for again."""
+        found: list[str] = []
         if self._stop is not None:
-            self._ts = await self._delivery.find(self._stop.request_id, after=self._reply_to)
+            try:
+                found = await self._delivery.find(self._stop.request_id, after=self._reply_to)
+            except (ChannelUnavailable, Uncertain) as error:
+                log.info("a preview cannot be looked for: %s", error)
+                return
+            except ChannelError as error:
+                log.info("no preview can be looked for: %s", error)
+        self._lost = self._unknown = False
+        others = [ts for ts in found if self._first is None or ts != self._first[0]]
+        if others:
+            self._ts, *self._stale = others
 
     async def _tidy(self, *, keep: bool, wait_s: float) -> None:
         """Take away the Stop button, and the preview, or if its text is to be kept its button. What
         Slack does not allow within `wait_s` seconds is done when it does."""
-        final: dict[str, Content | None] = {}  # by ts; None: no message
+        if self._lost or self._unknown:
+            await self._look_for_preview()
+        final: dict[str, Callable[[], Awaitable[None]]] = {
+            ts: partial(self._delivery.delete, ts) for ts in self._stale
+        }
         if self._first is not None:
-            final |= [self._first]
+            ts, content = self._first
+            final[ts] = partial(self._delivery.update, ts, content, "answer")
         if self._ts is not None:
-            final[self._ts] = self._tried if keep else None
-        self._first = self._ts = None
+            final[self._ts] = self._end_of_preview(self._ts, keep=keep)
+        self._stale, self._first, self._ts = [], None, None
         if final:
             errand = self._errands.start(self._take_away(final), "tidying up")
             await asyncio.wait([errand], timeout=wait_s)
 
-    async def _take_away(self, final: dict[str, Content | None]) -> None:
-        for ts, content in final.items():
+    def _end_of_preview(self, ts: str, *, keep: bool) -> Callable[[], Awaitable[None]]:
+        if not keep:
+            return partial(self._delivery.delete, ts)
+        if self._tried is None:  # all that it shows is of an earlier process
+            return partial(self._delivery.remove_buttons, ts)
+        return partial(self._delivery.update, ts, self._tried, "answer")
+
+    async def _take_away(self, final: dict[str, Callable[[], Awaitable[None]]]) -> None:
+        for ts, act in final.items():
             try:
-                if content is None:
-                    await self._delivery.delete(ts)
-                else:
-                    await self._delivery.update(ts, content, "answer")
+                await act()
             except ChannelError as error:
                 log.warning("message %s was not tidied up: %s", ts, type(error).__name__)

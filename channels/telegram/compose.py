@@ -11,7 +11,7 @@ from channels.base import Button, OutboundDocument, OutboundReply
 from channels.chunking import Part, Span, split, units
 from channels.parts import NUMBER_ROOM, numbered
 from channels.telegram.render import render
-from channels.text import is_visible
+from channels.text import is_visible, whole
 
 MAX_UNITS = 4096  # core.telegram.org/bots/api#sendmessage
 
@@ -43,8 +43,7 @@ def compose(reply: OutboundReply) -> list[Item]:
     if len(texts) > 1:
         texts = _visible(rendered, MAX_UNITS - NUMBER_ROOM)
     contents: list[Part | OutboundDocument] = [
-        replace(part, text=part.text + numbered(number, len(texts)))
-        for number, part in enumerate(texts)
+        _numbered(part, number, len(texts)) for number, part in enumerate(texts)
     ]
     contents += reply.documents
     items = [Item(content, silent=reply.silent) for content in contents]
@@ -58,8 +57,18 @@ def _visible(rendered: Part, limit_units: int) -> list[Part]:
     return [part for part in parts if is_visible(part.text)]
 
 
+def _numbered(part: Part, number: int, of: int) -> Part:
+    """The number stands one blank line below, whatever a cut has left there."""
+    if of == 1:
+        return part
+    text = part.text.rstrip()
+    end = units(text)
+    spans = [replace(s, length=min(s.end, end) - s.offset) for s in part.spans if s.offset < end]
+    return Part(text + numbered(number, of), tuple(spans))
+
+
 def dump(item: Item) -> str:
-    """As JSON."""
+    """As JSON that can be stored: halves of characters are replaced."""
     body: dict[str, Any] = {}
     if isinstance(item.content, Part):
         body["text"] = item.content.text
@@ -72,7 +81,7 @@ def dump(item: Item) -> str:
         body["buttons"] = [[b.label, b.action, b.value] for b in item.buttons]
     if item.silent:
         body["silent"] = True
-    return json.dumps(body, ensure_ascii=False)
+    return whole(json.dumps(body, ensure_ascii=False))
 
 
 def load(body: str) -> Item:

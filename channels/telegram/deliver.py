@@ -159,6 +159,15 @@ class Delivery:
             )
         )
 
+    async def offer_buttons(self, message_id: int, keyboard: InlineKeyboardMarkup) -> None:
+        """Put buttons under a message of the bot, at once; nothing happens when that fails."""
+        try:
+            await self._bot.edit_message_reply_markup(
+                self._chat, message_id, reply_markup=keyboard, rate_limit_args="control"
+            )
+        except (TelegramError, Dropped) as error:
+            log.debug("buttons were not shown: %s", type(error).__name__)
+
     async def typing(self) -> None:
         """Show "typing" for 5 seconds; nothing happens when that fails."""
         try:
@@ -206,6 +215,7 @@ class Delivery:
                     plain = True
                 else:
                     raise delivery_failed(error) from None
+                await passage.stayed()
 
     async def _again(
         self, request: Callable[[], Awaitable[T]], passage: Passage, *, repeatable: bool

@@ -21,7 +21,7 @@ from channels.base import (
 )
 from channels.chunking import Part, split
 from channels.errands import Errands
-from channels.errors import ChannelError, Uncertain, Unreachable
+from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
 from channels.parts import Finishing, Halt, Parts, Passage
 from channels.preview import Preview
 from channels.telegram.api import Bot
@@ -51,7 +51,8 @@ class TelegramReply(Finishing):
 
     A bot cannot look for its own messages. Where a reply has a journal, its preview therefore begins
     as a bare sign that there will be more: words and the Stop button follow when its id is stored,
-    so that a crash in between leaves neither of them behind.
+    so that a crash in between leaves neither of them behind. So does the button under a first part
+    that had no preview.
 
     Of several parts the first keeps the Stop button until the last one is out; the last one has the
     buttons of the reply.
@@ -78,9 +79,13 @@ class TelegramReply(Finishing):
         self._message_id: int | None = None  # of the preview, then of the first part
         self._stoppable = False  # whether that message has the Stop button
         self._shown: Part | None = None
+        self._stop_later = False  # it gets the button when its id is stored
+        self._adopted = False  # it was made by an earlier process, and this one has not changed it
         if resumed is not None and resumed.preview_id is not None:
             self._message_id = int(resumed.preview_id)
             self._stoppable = stop is not None
+            self._adopted = True
+        self._noted: int | None = None  # the part whose note is out, as a message of its own
         self._halt = Halt()
         self._parts = Parts(self._halt, journal)
         self._ended = asyncio.Event()
@@ -103,12 +108,13 @@ class TelegramReply(Finishing):
         refused or is uncertain; that is raised at the end."""
         await self._stop_showing()
         items = [load(part.body) for part in parts]
-        self._take_over_first(parts)
+        self._take_over_first(parts, items)
 
         async def one(number: int, part: ReplyPart, passage: Passage) -> str | None:
             item = items[number]
+            await self._offer_stop()
             if part.state == "again" and note:
-                item = await self._with_note(item, note, passage)
+                item = await self._with_note(number, item, note, passage)
             return _text_of(await self._deliver(number, item, len(items) > 1, passage))
 
         await self._parts.send(parts, one)
@@ -127,12 +133,13 @@ class TelegramReply(Finishing):
         await self._stop_showing()
         await self._tidy(keep=False, wait_s=_DISCARD_S)
 
-    def _take_over_first(self, parts: Sequence[ReplyPart]) -> None:
+    def _take_over_first(self, parts: Sequence[ReplyPart], items: Sequence[Item]) -> None:
         """The first of several parts that an earlier process has sent may have the Stop button."""
         first = parts[0].message_id if parts else None
-        if first is not None and not self._parts.begun:
-            self._message_id = int(first)
-            self._stoppable = len(parts) > 1 and self._keyboard is not None
+        if first is None or self._parts.begun or not isinstance(items[0].content, Part):
+            return
+        self._message_id = int(first)
+        self._stoppable = len(parts) > 1 and self._keyboard is not None
 
     async def _deliver(
         self, number: int, item: Item, several: bool, passage: Passage
@@ -154,23 +161,39 @@ class TelegramReply(Finishing):
         if first and await self._replace_preview(item.content, stop or buttons, passage):
             self._stoppable = stop is not None
             return self._message_id
+        at_once = stop if self._journal is None else None
         sent = await self._delivery.send(
             item.content,
             urgency=passage,
             reply_to=reply_to,
-            keyboard=stop or buttons,
+            keyboard=at_once or buttons,
             silent=item.silent,
         )
         if first:
-            self._message_id, self._stoppable = sent, stop is not None
+            self._message_id, self._stoppable = sent, at_once is not None
+            self._stop_later = stop is not at_once
         return sent
 
-    async def _with_note(self, item: Item, note: str, passage: Passage) -> Item:
+    async def _offer_stop(self) -> None:
+        """Put the Stop button under a first part that has left without it, since nobody could find
+        the button of a message whose id is not stored."""
+        message_id = self._message_id
+        if not self._stop_later or message_id is None or self._keyboard is None:
+            return
+        self._stop_later, self._stoppable = False, True
+        await self._delivery.offer_buttons(message_id, self._keyboard)
+
+    async def _with_note(self, number: int, item: Item, note: str, passage: Passage) -> Item:
         """The note stands above the part, or where that has no room in a message before it."""
         noted = item.noted(note)
-        if noted is None:
-            await self._delivery.send(Part(note), urgency=passage.of_an_edit)
-        return noted or item
+        if noted is not None or self._noted == number:
+            return noted or item
+        try:
+            await self._delivery.send(Part(note), urgency=passage.of_an_edit, silent=item.silent)
+        except (ReplyRefused, Uncertain) as error:  # the part itself has still its turn
+            log.warning("the note on part %d: %s", number + 1, type(error).__name__)
+        self._noted = number
+        return item
 
     async def _replace_preview(
         self, part: Part, keyboard: InlineKeyboardMarkup | None, passage: Passage
@@ -229,10 +252,13 @@ class TelegramReply(Finishing):
         edited = await self._delivery.edit(
             message_id, part, urgency="preview", keyboard=self._keyboard
         )
-        if not edited:
-            self._message_id, self._stoppable, self._preview_lost = None, False, True
+        adopted, self._adopted = self._adopted, False
+        if edited:
+            self._shown, self._stoppable = part, self._keyboard is not None
             return
-        self._shown, self._stoppable = part, self._keyboard is not None
+        self._message_id, self._stoppable, self._preview_lost = None, False, not adopted
+        if adopted:  # an earlier process had taken it away
+            await self._put(part)
 
     async def _type(self) -> None:
         """Show "typing" until there is something to see; not at once, since asking the model comes

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Delivered
-from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
-from channels.parts import Halt, Halted, Parts
+from channels.base import Delivered, ReplyPart
+from channels.errors import ChannelUnavailable, NotStored, ReplyRefused, Uncertain, Unreachable
+from channels.parts import NUMBER_ROOM, Halt, Halted, Parts, Passage, numbered
 
 FATES = {
     "unavailable": ChannelUnavailable("down"),
     "refused": ReplyRefused("odd"),
     "uncertain": Uncertain("no answer"),
 }
+TROUBLES = {"refused": ReplyRefused, "uncertain": Uncertain, "was lost": Uncertain}
+EARLIER: Mapping[str, Literal["sent", "lost"]] = {"was sent": "sent", "was lost": "lost"}
 
 
 async def wait_for_ever(halt: Halt, waiting: asyncio.Event) -> None:
@@ -69,8 +73,38 @@ async def test_a_cancelled_wait_is_cancelled_and_a_time_out_in_it_stays_one() ->
     halt.set()
 
 
+def opened(count: int) -> list[ReplyPart]:
+    return [ReplyPart(str(number)) for number in range(count)]
+
+
+class Journal:
+    """What it heard. The first `faults` tries cannot be stored."""
+
+    def __init__(self, faults: int = 0) -> None:
+        self.heard: list[str] = []
+        self.faults = faults
+
+    async def previewed(self, message_id: str) -> None:
+        raise AssertionError("parts know no previews")
+
+    async def leaving(self, number: int) -> None:
+        if self.faults:
+            self.faults -= 1
+            raise NotStored("the disk is full")
+        self.heard.append(f"leaving {number}")
+
+    async def stayed(self, number: int) -> None:
+        self.heard.append(f"stayed {number}")
+
+    async def ended(self, number: int, how: str, message_id: str | None) -> None:
+        self.heard.append(f"{how} {number} {message_id}")
+
+
 @given(
-    fates=st.lists(st.sampled_from(["sent", "unavailable", "refused", "uncertain"]), max_size=6),
+    fates=st.lists(
+        st.sampled_from(["sent", "unavailable", "refused", "uncertain", "was sent", "was lost"]),
+        max_size=6,
+    ),
     stop_at=st.none() | st.integers(0, 6),
 )
 def test_each_part_has_one_turn_and_what_arrived_is_counted(
@@ -80,29 +114,32 @@ def test_each_part_has_one_turn_and_what_arrived_is_counted(
         halt, turns, fresh = Halt(), list[int](), set(range(len(fates)))
         parts = Parts(halt)
 
-        async def deliver(index: int, fate: str) -> None:
-            if index == stop_at:
+        async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
+            fate = part.body
+            if number == stop_at:
                 halt.set()
                 halt.check()
-            if fate == "unavailable" and index in fresh:
-                fresh.discard(index)
+            if fate == "unavailable" and number in fresh:
+                fresh.discard(number)
                 raise FATES[fate]
-            turns.append(index)
+            turns.append(number)
             if fate in ("refused", "uncertain"):
                 raise FATES[fate]
 
+        stored = [ReplyPart(fate, EARLIER.get(fate, "open")) for fate in fates]
         for _ in range(len(fates) + 1):
             try:
-                await parts.send(fates, deliver)
+                await parts.send(stored, deliver)
                 break
             except ChannelUnavailable:
                 continue
-        reached = len(fates) if stop_at is None else min(stop_at, len(fates))
-        assert turns == list(range(reached))
-        sent = sum(fate in ("sent", "unavailable") for fate in fates[:reached])
-        trouble = next((FATES[fate] for fate in fates if fate in ("refused", "uncertain")), None)
-        if trouble is not None and reached == len(fates):
-            with pytest.raises(type(trouble)):
+        halted = stop_at is not None and stop_at < len(fates) and fates[stop_at] not in EARLIER
+        reached = stop_at if halted and stop_at is not None else len(fates)
+        assert turns == [n for n in range(reached) if fates[n] not in EARLIER]
+        sent = sum(fate in ("sent", "unavailable", "was sent") for fate in fates[:reached])
+        trouble = [TROUBLES[fate] for fate in fates if fate in TROUBLES]
+        if trouble and reached == len(fates):
+            with pytest.raises(trouble[0]):
                 parts.outcome()
         else:
             assert parts.outcome() == Delivered(sent, len(fates))
@@ -114,19 +151,90 @@ async def test_a_halted_delivery_that_could_not_reach_the_platform_is_over() -> 
     halt = Halt()
     parts = Parts(halt)
 
-    async def deliver(index: int, item: str) -> None:
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
         halt.set()
         raise ChannelUnavailable("down")
 
-    await parts.send(["a", "b"], deliver)
+    await parts.send(opened(2), deliver)
     assert parts.outcome() == Delivered(0, 2)
 
 
 async def test_an_unreachable_chat_is_raised_at_once() -> None:
     parts = Parts(Halt())
 
-    async def deliver(index: int, item: str) -> None:
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
         raise Unreachable("gone")
 
     with pytest.raises(Unreachable):
-        await parts.send(["a", "b"], deliver)
+        await parts.send(opened(2), deliver)
+
+
+async def test_a_journal_hears_of_each_try_and_of_each_end() -> None:
+    journal, tries = Journal(), iter(["unavailable", "sent", "refused", "uncertain"])
+    parts = Parts(Halt(), journal)
+
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> str:
+        await passage.leaving()
+        fate = next(tries)
+        if fate == "unavailable":
+            await passage.stayed()
+            await passage.stayed()  # where it was heard already
+        if fate in FATES:
+            raise FATES[fate]
+        return f"id {number}"
+
+    with pytest.raises(ChannelUnavailable):
+        await parts.send(opened(3), deliver)
+    await parts.send(opened(3), deliver)
+    assert journal.heard == [
+        *("leaving 0", "stayed 0", "leaving 0", "sent 0 id 0"),
+        *("leaving 1", "refused 1 None", "leaving 2", "uncertain 2 None"),
+    ]
+
+
+async def test_a_part_that_a_halt_meets_between_two_tries_has_stayed() -> None:
+    journal, halt = Journal(), Halt()
+    parts = Parts(halt, journal)
+
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
+        await passage.leaving()
+        halt.set()
+        passage.check()
+
+    await parts.send(opened(2), deliver)
+    assert journal.heard == ["leaving 0", "stayed 0"]
+
+
+async def test_what_cannot_be_stored_does_not_leave_until_it_can() -> None:
+    journal = Journal(faults=1)
+    parts, left = Parts(Halt(), journal), list[int]()
+
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
+        await passage.leaving()
+        left.append(number)
+
+    with pytest.raises(NotStored):
+        await parts.send(opened(2), deliver)
+    assert (left, journal.heard, parts.begun) == ([], [], False)
+    await parts.send(opened(2), deliver)
+    assert left == [0, 1]
+    assert parts.outcome() == Delivered(2, 2)
+
+
+async def test_parts_of_an_earlier_process_are_heard_of_no_more() -> None:
+    journal = Journal()
+    parts = Parts(Halt(), journal)
+
+    async def deliver(number: int, part: ReplyPart, passage: Passage) -> None:
+        raise AssertionError("they had their turn")
+
+    await parts.send([ReplyPart("a", "sent", "1"), ReplyPart("b", "lost")], deliver)
+    assert journal.heard == []
+    with pytest.raises(Uncertain):
+        parts.outcome()
+
+
+@given(number=st.integers(0, 998), of=st.integers(2, 999))
+def test_a_number_has_room(number: int, of: int) -> None:
+    assert len(numbered(number, of)) <= NUMBER_ROOM
+    assert numbered(number, 1) == ""

@@ -106,7 +106,7 @@ class FakeRig(HeldRig):
 
 
 class TelegramRig(HeldRig):
-    part_size = 4_090
+    part_size = 4_080
 
     def __init__(self, server: TelegramServer, sink: ReplySink, chat: str) -> None:
         self.server = server
@@ -126,9 +126,10 @@ class TelegramRig(HeldRig):
         await self.server.wait_for(lambda: self.fault.used)
 
     async def lose(self, reply: OutboundReply, after: int) -> None:
+        flooded = self.server.fail_next("sendMessage", status=429, text=LETTERS[after])
         finishing = asyncio.create_task(self.sink.finish(reply))
-        await self.chat.wait_for_text(LETTERS[after - 1])
-        await self.server.stop()  # the third part of a burst waits its turn
+        await self.server.wait_for(lambda: flooded.used)
+        await self.server.stop()  # before the second that it waits is over
         try:
             await finishing
         finally:

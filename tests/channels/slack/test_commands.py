@@ -10,6 +10,7 @@ from channels.base import Address, OutboundDocument, OutboundReply, StopControl
 from channels.errors import ReplyRefused, Unreachable
 from channels.slack.channel import SlackChannel
 from channels.slack.notice import ResponseUrls
+from tests.channels.numbering import unnumbered
 from tests.channels.slack.conftest import Inbox
 from tests.servers.slack import Conversation, SlackServer
 
@@ -92,7 +93,7 @@ async def test_after_a_restart_a_command_is_still_answered(
     await reply.finish(OutboundReply("x " * 4_000 + "end"))
     parts = [one.shown for one in general.ephemerals(ana)]
     assert len(parts) == 3
-    assert " ".join(parts).split() == (["x"] * 4_000) + ["end"]
+    assert " ".join(unnumbered(parts)).split() == (["x"] * 4_000) + ["end"]
     assert all(len(part) <= 3_000 for part in parts)
 
 
@@ -117,8 +118,9 @@ async def test_an_ephemeral_answer_that_cannot_be_given_says_so(
     stranger = channel.open_reply(to, reply_to="ephemeral:U0NOBODY:gone")
     with pytest.raises(Unreachable, match="user_not_in_channel"):
         await stranger.finish(OutboundReply("a"))
+    another = channel.open_reply(to, reply_to="ephemeral:U0NOBODY:gone")
     with pytest.raises(ReplyRefused):
-        await stranger.finish(OutboundReply("", (OutboundDocument("a.txt", "x"),)))
+        await another.finish(OutboundReply("", (OutboundDocument("a.txt", "x"),)))
 
 
 async def test_addresses_are_forgotten_after_five_uses_and_when_there_are_many() -> None:

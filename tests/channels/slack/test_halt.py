@@ -72,7 +72,7 @@ async def test_the_button_stays_until_the_last_part_is_out(
     stalled.release()
     assert await finishing == Delivered(2, 2)
     assert (letters(dm), buttons(dm)) == ("ab", [0, 0])
-    assert dm.from_bot[0].shown.strip() == "a" * 11_000
+    assert dm.from_bot[0].shown == "a" * 11_000 + "\n\n1/2"
 
 
 async def test_an_answer_of_one_part_never_gets_a_button_of_its_own(

@@ -23,6 +23,7 @@ from channels.slack.render import (
     plain_text,
     preview,
 )
+from tests.channels.numbering import unnumbered
 
 STOP = StopControl("Stop", "r1")
 LETTERS = "a b\n日😀é`~<>&!@#*_-|[]()\u2060\ud83d"
@@ -58,7 +59,7 @@ def test_an_answer_of_any_length_fits(size: int, first: int, letter: str) -> Non
     check(parts[0], first)
     for part in parts[1:]:
         check(part, POST_UNITS)
-    assert visible("".join(shown(parts))) == visible(markdown)
+    assert visible("".join(unnumbered(shown(parts)))) == visible(markdown)
     assert len(parts) <= 2 + 2 * units(markdown) // first
 
 
@@ -75,7 +76,7 @@ def test_no_visible_character_is_lost(text: str, limit: int) -> None:
         check(part, limit)
     if "```" not in text and "~~~" not in text:  # else the signs around cut code come on top
         expected = (text * 9).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        assert visible("".join(shown(parts))) == visible(expected)
+        assert visible("".join(unnumbered(shown(parts)))) == visible(expected)
 
 
 @pytest.mark.parametrize("empty", ["", "\n", "  \n\t "])
@@ -85,7 +86,8 @@ def test_a_blank_answer_is_no_message(empty: str) -> None:
 
 def test_cut_code_is_closed_and_opened_again_with_its_language() -> None:
     code = "\n".join(f"print({n})" for n in range(2_000))
-    parts = shown(pieces(f"Look:\n\n```python\n{code}\n```\n\nThat is all.", first_units=3_900))
+    answer = f"Look:\n\n```python\n{code}\n```\n\nThat is all."
+    parts = unnumbered(shown(pieces(answer, first_units=3_900)))
     assert len(parts) > 2
     for part in parts[1:]:
         assert part.startswith("```python\n")
@@ -97,7 +99,7 @@ def test_cut_code_is_closed_and_opened_again_with_its_language() -> None:
 
 def test_code_that_holds_another_fence_is_closed_by_its_own() -> None:
     inner = "\n".join(["```", "x"] * 100)
-    parts = shown(pieces(f"````md\n{inner}\n````", first_units=300, units_each=300))
+    parts = unnumbered(shown(pieces(f"````md\n{inner}\n````", first_units=300, units_each=300)))
     assert all(part.startswith("````md\n") and part.endswith("\n````") for part in parts)
 
 

@@ -8,14 +8,18 @@ import pytest
 
 from channels.base import Address, Button, OutboundDocument, OutboundReply, StopControl
 from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
+from channels.parts import NUMBER_ROOM
 from channels.telegram import deliver
 from channels.telegram import reply as reply_module
 from channels.telegram.channel import TelegramChannel
+from channels.telegram.compose import MAX_UNITS
 from channels.telegram.reply import TelegramReply
+from tests.channels.numbering import unnumbered
 from tests.channels.telegram.conftest import Inbox, make_channel
 from tests.servers.telegram import Chat, Message, TelegramServer
 
 STOP = StopControl("Stop", "run-1")
+SIZE = MAX_UNITS - NUMBER_ROOM  # of a full text of several
 
 
 @pytest.fixture
@@ -157,8 +161,8 @@ async def test_a_long_answer_comes_in_order_and_only_its_first_part_replies(
     reply = open_reply(channel, chat, to=question)
     reply.show("x" * 9000)
     await chat.wait_for_button("Stop")
-    await reply.finish(OutboundReply("x" * 4096 + "y" * 4096 + "z" * 808))
-    assert chat.texts == ["x" * 4096, "y" * 4096, "z" * 808]
+    await reply.finish(OutboundReply("x" * SIZE + "y" * SIZE + "z" * 808))
+    assert unnumbered(chat.texts) == ["x" * SIZE, "y" * SIZE, "z" * 808]
     assert [message.reply_to for message in chat.bot_messages] == [question.id, None, None]
     assert [message.buttons for message in chat.bot_messages] == [[], [], []]
 
@@ -260,7 +264,7 @@ async def test_buttons_stand_under_the_last_of_several_parts(
     channel: TelegramChannel, chat: Chat
 ) -> None:
     reply = open_reply(channel, chat)
-    await reply.finish(OutboundReply("x" * 4096 + "y", buttons=ASK[:1]))
+    await reply.finish(OutboundReply("x" * SIZE + "y" * 10, buttons=ASK[:1]))
     assert [message.buttons for message in chat.bot_messages] == [[], ["Ask them now"]]
 
 
@@ -417,7 +421,7 @@ async def test_parts_after_one_of_unknown_fate_are_still_sent(
 ) -> None:
     server.fail_next("sendMessage", drop=True, acted=True, text="y")
     with pytest.raises(Uncertain):
-        await send(channel, chat, "x" * 4096 + "y" * 4096 + "z")
+        await send(channel, chat, "x" * SIZE + "y" * SIZE + "z")
     assert [text[0] for text in chat.texts] == ["x", "y", "z"]
 
 
@@ -456,10 +460,11 @@ async def test_finishing_again_after_an_outage_goes_on_with_what_is_missing(
 ) -> None:
     monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,))
     reply = open_reply(channel, chat)
-    answer = OutboundReply("x" * 4096 + "y" * 4096 + "z")
+    answer = OutboundReply("x" * SIZE + "y" * SIZE + "z")
+    flooded = server.fail_next("sendMessage", status=429, text="z")  # for a second
     finishing = asyncio.create_task(reply.finish(answer))
-    await chat.wait_for_text("y")
-    await server.stop()  # the third part of a burst waits its turn
+    await server.wait_for(lambda: flooded.used)
+    await server.stop()
     with pytest.raises(ChannelUnavailable):
         await finishing
     await server.start()
@@ -512,7 +517,7 @@ async def test_a_cancelled_answer_sends_no_further_part(
     server: TelegramServer, channel: TelegramChannel, chat: Chat
 ) -> None:
     stalled = server.fail_next("sendMessage", stall=True, text="y")
-    finishing = asyncio.create_task(send(channel, chat, "x" * 4096 + "y" * 4096 + "z"))
+    finishing = asyncio.create_task(send(channel, chat, "x" * SIZE + "y" * SIZE + "z"))
     await server.wait_for(lambda: stalled.used)
     finishing.cancel()
     await asyncio.gather(finishing, return_exceptions=True)

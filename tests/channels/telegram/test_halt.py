@@ -8,14 +8,16 @@ import pytest
 
 from channels.base import Address, Delivered, OutboundDocument, OutboundReply, StopControl
 from channels.errors import ChannelUnavailable, Uncertain
+from channels.parts import NUMBER_ROOM
 from channels.telegram import deliver
 from channels.telegram.channel import TelegramChannel
+from channels.telegram.compose import MAX_UNITS
 from channels.telegram.reply import TelegramReply
 from tests.servers.telegram import Chat, Fault, TelegramServer
 
-SIZE = 4096
+SIZE = MAX_UNITS - NUMBER_ROOM  # of a full text of several
 FIVE = OutboundReply("".join(letter * SIZE for letter in "abcde"))
-TWO = OutboundReply("a" * SIZE + "b")
+TWO = OutboundReply("a" * SIZE + "b" * SIZE)
 STOP = StopControl("Stop", "run-1")
 
 
@@ -63,12 +65,12 @@ async def test_an_answer_that_waits_for_its_turn_ends_where_it_is(
     server: TelegramServer, chat: Chat, reply: TelegramReply
 ) -> None:
     finishing = asyncio.create_task(reply.finish(FIVE))
-    await chat.wait_for_text("b")
-    reply.halt()  # the third of a burst has to wait a second
-    assert await finishing == Delivered(2, 5)
+    await chat.wait_for_text("c")
+    reply.halt()  # the fourth of a burst has to wait a second
+    assert await finishing == Delivered(3, 5)
     first = chat.bot_messages[0]
     await server.wait_for(lambda: not first.buttons)
-    assert letters(chat) == "ab"
+    assert letters(chat) == "abc"
 
 
 async def test_after_a_halt_the_button_goes_as_soon_as_the_flood_is_over(
@@ -108,7 +110,7 @@ async def test_a_preview_that_becomes_the_first_part_counts(
     stalled.release()
     assert await finishing == Delivered(1, 5)
     await server.wait_for(lambda: not chat.bot_messages[0].buttons)
-    assert chat.texts == ["a" * SIZE]
+    assert chat.texts == ["a" * SIZE + "\n\n1/5"]
 
 
 async def test_a_pause_before_a_repetition_ends_at_once(
@@ -190,8 +192,9 @@ async def test_the_button_stays_while_telegram_is_out_of_reach_and_goes_with_the
 ) -> None:
     monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,))
     answer = OutboundReply("a" * SIZE + "b" * SIZE + "c")
+    flooded = flood(server, "c", seconds=1)
     finishing = asyncio.create_task(reply.finish(answer))
-    await chat.wait_for_text("b")
+    await server.wait_for(lambda: flooded.used)
     await server.stop()
     with pytest.raises(ChannelUnavailable):
         await finishing

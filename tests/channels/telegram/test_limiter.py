@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 from telegram.error import BadRequest, RetryAfter
 
-from channels.parts import Halt, Halted
+from channels.parts import Halt, Halted, Passage
 from channels.telegram.limiter import Dropped, Limiter, Urgency
 
 T = TypeVar("T")
@@ -76,13 +77,13 @@ def flood(seconds: int, monkeypatch: pytest.MonkeyPatch) -> RetryAfter:
     return RetryAfter(timedelta(seconds=seconds))
 
 
-def test_answers_leave_once_a_second_in_a_chat_after_a_burst_of_two() -> None:
+def test_answers_leave_once_a_second_in_a_chat_after_a_burst_of_three() -> None:
     async def main() -> list[float]:
         telegram = Telegram()
         await asyncio.gather(*(telegram.request(PRIVATE, "answer") for _ in range(5)))
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0, 0.0, 1.0, 2.0, 3.0]
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 1.0, 2.0]
 
 
 def test_a_group_never_gets_more_than_twenty_in_a_minute() -> None:
@@ -111,7 +112,8 @@ def test_all_chats_together_get_thirty_a_second() -> None:
 def test_a_preview_leaves_room_for_the_answer_that_follows() -> None:
     async def main() -> list[float]:
         telegram = Telegram()
-        await telegram.request(PRIVATE, "preview")
+        for _ in range(2):  # it begins, and shows its first words
+            await telegram.request(PRIVATE, "preview")
         with pytest.raises(Dropped):
             await telegram.request(PRIVATE, "preview")
         await telegram.request(PRIVATE, "answer")
@@ -119,7 +121,7 @@ def test_a_preview_leaves_room_for_the_answer_that_follows() -> None:
         await telegram.request(PRIVATE, "preview")
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0, 0.0, 2.0]
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 2.0]
 
 
 def test_previews_every_second_go_through() -> None:
@@ -153,15 +155,71 @@ def test_previews_and_typing_of_many_chats_leave_a_quarter_to_answers() -> None:
     assert times == [0.0] * 29
 
 
-def test_typing_takes_nothing_from_the_limits() -> None:
+@pytest.mark.parametrize("urgency", ["preview", "typing", "control"])
+def test_whatever_goes_to_a_chat_counts_against_its_one_budget(urgency: Urgency) -> None:
     async def main() -> list[float]:
         telegram = Telegram()
-        for _ in range(10):
-            await telegram.request(PRIVATE, "typing")
-        await telegram.request(PRIVATE, "answer")
+        for _ in range(2):
+            await telegram.request(PRIVATE, urgency)
+        await asyncio.gather(*(telegram.request(PRIVATE, "answer") for _ in range(3)))
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0] * 11
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("urgency", ["preview", "typing"])
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+def test_what_does_not_wait_never_delays_the_next_answer(urgency: Urgency, chat: int) -> None:
+    async def main() -> list[float]:
+        telegram, waits = Telegram(), list[float]()
+        for _ in range(12):
+            for _ in range(10):
+                with suppress(Dropped):
+                    await telegram.request(chat, urgency)
+            began = now()
+            await telegram.request(chat, "answer")
+            waits.append(now() - began)
+            await asyncio.sleep(4)
+        return waits
+
+    assert in_virtual_time(main) == [0.0] * 12
+
+
+def test_answers_leave_before_previews_that_come_while_they_wait() -> None:
+    async def main() -> tuple[list[float], int]:
+        telegram, shown = Telegram(), 0
+        waiting = [asyncio.create_task(telegram.request(PRIVATE, "answer")) for _ in range(6)]
+        while not all(task.done() for task in waiting):
+            await asyncio.sleep(0.1)
+            with suppress(Dropped):
+                await telegram.request(PRIVATE, "preview")
+                shown += not all(task.done() for task in waiting)
+        return telegram.times(PRIVATE)[:6], shown
+
+    assert in_virtual_time(main) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0)
+
+
+def test_answers_previews_and_typing_together_stay_below_twenty_a_minute_in_a_group() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+
+        async def others() -> None:
+            for number in range(400):
+                with suppress(Dropped):
+                    await telegram.request(GROUP, "typing" if number % 2 else "preview")
+                await asyncio.sleep(0.5)
+
+        async def answers() -> None:
+            for _ in range(30):
+                await telegram.request(GROUP, "answer")
+                await asyncio.sleep(1)
+
+        await asyncio.gather(answers(), others())
+        return telegram.times(GROUP)
+
+    times = in_virtual_time(main)
+    assert len(times) > 40
+    assert all(later - earlier >= 60 for earlier, later in zip(times, times[20:], strict=False))
 
 
 def test_a_flood_closes_that_chat_alone_and_answers_come_through_in_order(
@@ -206,7 +264,7 @@ def test_the_answer_to_a_press_never_waits() -> None:
         await telegram.request(None, "control")
         await telegram.request(7, "control")
         await asyncio.gather(*waiting)
-        return [at for at, _ in telegram.arrived][2:4]
+        return [at for at, _ in telegram.arrived][3:5]
 
     assert in_virtual_time(main) == [0.5, 0.5]
 
@@ -254,7 +312,7 @@ def test_a_halted_answer_leaves_at_once_and_holds_up_nobody(
     async def main() -> list[float]:
         telegram = Telegram()
         if behind == "bucket":
-            for _ in range(2):
+            for _ in range(3):
                 await telegram.request(PRIVATE, "answer")
         else:
             telegram.refusals.append(flood(30, monkeypatch))
@@ -263,7 +321,7 @@ def test_a_halted_answer_leaves_at_once_and_holds_up_nobody(
             first = asyncio.create_task(telegram.request(PRIVATE, "answer"))
             await asyncio.sleep(0)
         halt = Halt()
-        waiting = asyncio.create_task(telegram.request(PRIVATE, halt))
+        waiting = asyncio.create_task(telegram.request(PRIVATE, Passage(halt)))
         await asyncio.sleep(0.5)
         halt.set()
         with pytest.raises(Halted):
@@ -275,7 +333,7 @@ def test_a_halted_answer_leaves_at_once_and_holds_up_nobody(
     assert (
         in_virtual_time(main)
         == {
-            "bucket": [0.0, 0.0, 1.0],
+            "bucket": [0.0, 0.0, 0.0, 1.0],
             "flood": [0.0, 30.0],
             "another answer": [0.0, 30.0, 30.0],
         }[behind]
@@ -288,7 +346,41 @@ def test_an_answer_that_is_halted_already_is_not_sent() -> None:
         halt = Halt()
         halt.set()
         with pytest.raises(Halted):
-            await telegram.request(PRIVATE, halt)
+            await telegram.request(PRIVATE, Passage(halt))
         return telegram.times(PRIVATE)
 
     assert in_virtual_time(main) == []
+
+
+class Journal:
+    """Notes when it hears what."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[float, str]] = []
+
+    async def previewed(self, message_id: str) -> None:
+        raise AssertionError("the limiter knows no previews")
+
+    async def leaving(self, number: int) -> None:
+        self.heard.append((now(), f"leaving {number}"))
+
+    async def stayed(self, number: int) -> None:
+        self.heard.append((now(), f"stayed {number}"))
+
+    async def ended(self, number: int, how: str, message_id: str | None) -> None:
+        raise AssertionError("the limiter ends nothing")
+
+
+def test_a_message_is_not_said_to_leave_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> tuple[list[tuple[float, str]], list[float]]:
+        telegram, journal = Telegram(), Journal()
+        for _ in range(3):
+            await telegram.request(PRIVATE, "answer")
+        telegram.refusals.append(flood(30, monkeypatch))
+        await telegram.request(PRIVATE, Passage(Halt(), journal, 2))
+        await telegram.request(PRIVATE, Passage(Halt(), journal, 3).of_an_edit)
+        return journal.heard, telegram.times(PRIVATE)
+
+    heard, times = in_virtual_time(main)
+    assert times == [0.0, 0.0, 0.0, 1.0, 31.0, 31.0]
+    assert heard == [(1.0, "leaving 2"), (1.0, "stayed 2"), (31.0, "leaving 2")]
