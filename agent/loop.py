@@ -138,6 +138,11 @@ class AgentRun:
         return self._working.was_reset
 
     @property
+    def has_acted(self) -> bool:
+        """Whether a tool has started."""
+        return bool(self._started)
+
+    @property
     def calls(self) -> list[ModelCall]:
         """The model calls that were made, also those that failed or were cancelled."""
         return self._calls.made

@@ -173,7 +173,17 @@ class Deliveries:
         except ChannelError as error:
             await self._errors.report(error, f"delivery of {reply.key}")
             return None, "incomplete"
+        except Exception as error:  # noqa: BLE001 - a border: reported and told, and the run ends
+            await self._tell_of(error, reply)
+            return None, "incomplete"
         return delivered, "delivered" if delivered.complete else "halted"
+
+    async def _tell_of(self, error: Exception, reply: OutboxReply) -> None:
+        error_id = await self._errors.report(error, f"delivery of {reply.key}")
+        channel = self._channels[reply.place.channel]
+        sink = channel.open_reply(destination(reply), reply_to=reply.reply_to)
+        text = Say(self._texts, reply.language)("error", id=error_id)
+        await notify(sink, text, f"reply {reply.key}")
 
     async def _persistently(
         self, sink: ReplySink, parts: list[ReplyPart], note: str, token: CancelToken | None

@@ -24,10 +24,18 @@ class Loaded:
     resumed: tuple[Message, ...]
 
 
-def load(context: Context, run_id: str | None, question: Message | None = None) -> Loaded:
-    """The conversation as turns; the run's own ends with its question. `run_id` None: there is no
-    run, all turns are old. `question`: that of the run, which stands even where the context no
-    longer holds it."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run with its question, and the row id under which that is stored."""
+
+    run_id: str
+    question: Message
+    id: int
+
+
+def load(context: Context, asked: Asked | None) -> Loaded:
+    """The conversation as turns; the run's own ends with its question, which stands even where the
+    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old."""
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
@@ -35,14 +43,14 @@ def load(context: Context, run_id: str | None, question: Message | None = None) 
         messages = _messages(list(rows))
         starts.append(messages[0].id)
         turn = tuple(stored.message for stored in messages)
-        if run == run_id:
+        if asked is not None and run == asked.run_id:
             turn, resumed = turn[:1], turn[1:]
         else:
             turn = closed(turn)
         turns.append(turn)
-    if question is not None and not any(m.run_id == run_id for m in context.messages):
-        turns.append((question,))
-        starts.append(starts[-1] + 1 if starts else 0)
+    if asked is not None and not any(m.run_id == asked.run_id for m in context.messages):
+        turns.append((asked.question,))
+        starts.append(asked.id)
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:

@@ -24,7 +24,7 @@ from bridge.delivery import Deliveries, notify
 from bridge.display import Display
 from bridge.lanes import ActiveRun, Outcome
 from bridge.last_word import LastWord
-from bridge.loading import load, without_run
+from bridge.loading import Asked, load, without_run
 from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.texts import Say
@@ -69,6 +69,7 @@ class Turn:
         self._agent: AgentRun | None = None
         self._question: Message | None = None
         self.settled = False  # else its messages wait again
+        self.unstored: StoreError | None = None  # why they wait, if nothing could be stored
 
     # The half that /cancel ends -------------------------------------------------------------------
 
@@ -82,11 +83,11 @@ class Turn:
             raise GivenUp
         question = self._question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
-        context, _ = await asyncio.gather(
+        context, id_ = await asyncio.gather(
             services.conversations.context(plan.session),
             services.runs.begin(plan.session, plan.run_id, question, plan.inbox_ids),
         )
-        self._agent = await self._prepare(run, context, question)
+        self._agent = await self._prepare(run, context, Asked(plan.run_id, question, id_))
         await self._agent.execute()
 
     def _open_sink(self) -> ReplySink:
@@ -113,10 +114,10 @@ class Turn:
             raise NothingToRetry
         return question
 
-    async def _prepare(self, run: ActiveRun, context: Context, question: Message) -> AgentRun:
+    async def _prepare(self, run: ActiveRun, context: Context, asked: Asked) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(without_run(context, plan.retry_of), plan.run_id, question)
+        loaded = load(without_run(context, plan.retry_of), asked)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
@@ -178,12 +179,20 @@ class Turn:
             await self._leave_open()
             await self._quietly(self._tell_outage(outcome.error))
             return  # they stay open: this process takes them up when the provider is back
+        if isinstance(outcome.error, StoreError) and not self._has_acted:
+            self.unstored = outcome.error
+            await self._quietly(self._sink.discard())
+            return  # they stay open: the lane tries again
         await self._quietly(self._book_calls())
         text = await self._last_word.of(outcome, self._agent, shown=self._display.text)
         parts = await self._sink.compose(OutboundReply(text))
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
+
+    @property
+    def _has_acted(self) -> bool:
+        return self._agent is not None and self._agent.has_acted
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""

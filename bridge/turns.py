@@ -26,6 +26,7 @@ from bridge.stopping import key_of
 from bridge.turn import Turn
 from bridge.turn_plan import TurnPlan, TurnServices
 from channels.base import Channel, InboundMessage
+from memory.errors import StoreError
 from memory.inbox import InboxKey, InboxRow
 
 RETRY = "retry"  # the command whose message stands for the question before it
@@ -61,6 +62,7 @@ class Turns:
         self._tokens = tokens
         self._deliveries = deliveries
         self._beside = beside
+        self._unstored: set[str] = set()  # sessions that were told that nothing can be stored
         self._dropped: dict[str, set[InboxKey]] = {}  # closed by a stop, their tokens still there
         self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
@@ -103,7 +105,21 @@ class Turns:
         if not turn.settled:  # postponed: its messages wait again
             for waits in waiting:
                 self.expect(waits.message, session_key)
+        if turn.unstored is not None:
+            await self._tell_of_the_store(waiting[-1].message, session_key, turn.unstored)
+            raise turn.unstored  # the lane tries again in a while
+        self._unstored.discard(session_key)
         return turn.settled
+
+    async def _tell_of_the_store(
+        self, message: InboundMessage, session_key: str, error: StoreError
+    ) -> None:
+        """Once, until something could be stored again."""
+        if session_key not in self._unstored:
+            self._unstored.add(session_key)
+            error_id = await self._services.errors.report(error, f"lane {session_key}")
+            say = self._notices.say(message)
+            await self._notices.reply(message, say("answer_waits_for_store", id=error_id))
 
     def expect(self, message: InboundMessage, session_key: str) -> bool:
         """The message waits from now on and can be stopped; false when it did so already."""

@@ -64,12 +64,12 @@ class Runs:
 
     async def begin(
         self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
-    ) -> None:
+    ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
-        taken, in one transaction."""
+        taken, in one transaction. The row id of the question."""
         row = message_row(session, run_id, 0, question)
 
-        def op(connection: sqlite3.Connection) -> None:
+        def op(connection: sqlite3.Connection) -> int:
             connection.execute(
                 "INSERT INTO runs (run_id, session_id, state, began_at)"
                 " VALUES (?, ?, 'running', ?) ON CONFLICT (run_id) DO UPDATE SET"
@@ -82,8 +82,12 @@ class Runs:
                 "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
                 [(run_id, id_) for id_ in inbox_ids],
             )
+            stored = connection.execute(
+                "SELECT id FROM messages WHERE run_id = ? AND ordinal = 0", (run_id,)
+            )
+            return int(next(iter(stored))[0])
 
-        await self._database.write(op)
+        return await self._database.write(op)
 
     async def previewed(self, run_id: str, message_id: str) -> None:
         """The run's answer is shown in this message."""

@@ -211,10 +211,14 @@ async def test_a_question_that_cannot_be_stored_is_not_asked_and_the_person_is_t
             async def failing(*arguments: object, **more: object) -> None:
                 raise StoreUnavailable("the disk is full")
 
-            patched.setattr(it.services.conversations, "begin", failing)
-            assert "cannot store" in await it.ask("hi")
+            patched.setattr(it.services.runs, "begin", failing)
+            await it.send("hi")
+            await it.until(lambda: it.channel.finals)
+            assert "cannot store" in it.channel.finals[0]
         assert it.provider.requests == []
-        assert await it.ask("again") == "fine"
+        await it.until(lambda: it.channel.finals[-1] == "fine")
+        await it.bridge.idle()
+        assert len(it.channel.finals) == 2
 
 
 async def test_an_owner_code_is_never_stored_or_asked(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from agent.history import repair, violations
 from agent.messages import Message, ToolUseBlock, assistant_text, user_text
 from agent.testing import ScriptedProvider, calls, refusal
 from bridge.compaction import Compaction
-from bridge.loading import INTERRUPTED_MARK, load
+from bridge.loading import INTERRUPTED_MARK, Asked, load
 from channels.base import Attachment
 from memory.conversations import Boundary, Context, StoredMessage
 from tests.bridge.bed import Bed, bed
@@ -30,7 +30,7 @@ def stored(run: str, *messages: Message, first: int = 1) -> list[StoredMessage]:
 def test_a_run_whose_end_was_lost_gets_one_in_memory() -> None:
     call = Message("assistant", (ToolUseBlock("a", "pay", {}),))
     rows = [*stored("r1", user_text("pay"), call), *stored("r2", user_text("and?"), first=5)]
-    loaded = load(Context(tuple(rows), None), "r2")
+    loaded = load(Context(tuple(rows), None), Asked("r2", user_text("and?"), 5))
     messages = loaded.working.messages()
     assert violations(messages) == []
     assert messages[2].tool_results[0].is_error
@@ -40,19 +40,21 @@ def test_a_run_whose_end_was_lost_gets_one_in_memory() -> None:
 
 def test_what_was_stored_of_the_run_itself_is_resumed_not_history() -> None:
     rows = stored("r1", user_text("q"), assistant_text("half"))
-    loaded = load(Context(tuple(rows), None), "r1")
+    loaded = load(Context(tuple(rows), None), Asked("r1", user_text("q"), 1))
     assert loaded.working.turns == ((user_text("q"),),)
     assert loaded.resumed == (assistant_text("half"),)
 
 
-def test_the_question_stands_even_where_the_context_no_longer_holds_it() -> None:
-    loaded = load(
-        Context(tuple(stored("r1", user_text("old"), assistant_text("x"))), None),
-        "r2",
-        user_text("q"),
-    )
+def test_the_question_stands_even_where_the_context_does_not_hold_it() -> None:
+    """A boundary at its turn starts at the question's own row: a guess took parts of the turn before
+    along, and after /new the whole conversation."""
+    old, asked = stored("r1", user_text("old"), assistant_text("x")), Asked("r2", user_text("q"), 7)
+    loaded = load(Context(tuple(old), None), asked)
     assert loaded.working.newest == (user_text("q"),)
-    assert load(Context((), None), "r2", user_text("q")).working.turns == ((user_text("q"),),)
+    assert loaded.starts == (1, 7)
+    alone = load(Context((), None), asked)
+    assert alone.working.turns == ((user_text("q"),),)
+    assert alone.starts == (7,)
 
 
 def test_turns_before_the_brief_mark_are_question_and_answer() -> None:
