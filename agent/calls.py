@@ -264,7 +264,7 @@ class ModelCalls:
         provider = self.model.provider.name
         try:
             completed = await self._stream(call)
-            _raise_if_silently_full(call, completed)
+            raise_if_silently_full(call.model, completed)
         except ProviderError as error:
             self._ports.health.note(provider, error.refusal)
             await self._ports.book(self._note(call, "failed"))
@@ -337,16 +337,21 @@ def _can_be_seen(sign: str) -> bool:
     return not sign.isspace() and unicodedata.category(sign) not in ("Cc", "Cf")
 
 
-def _raise_if_silently_full(call: _Call, completed: Completed) -> None:
-    """Some servers cut the input to fill the window, and answer nothing."""
-    if text_of(completed.message) or completed.message.tool_uses:
+def raise_if_silently_full(model: ChatModel, completed: Completed) -> None:
+    """Some servers cut the input to fill the window, and answer nothing: no token at all, or some
+    reasoning where the window that we know of is nearly full (field case 37)."""
+    message, reason, usage = completed.message, completed.stop_reason, completed.usage
+    if text_of(message) or message.tool_uses:
         return
-    usage = completed.usage
-    read = 0 if usage is None else usage.read_tokens
-    full = read >= NEARLY_FULL * call.model.context_tokens
-    if completed.stop_reason == "window" or (completed.stop_reason == "length" and full):
-        refusal = Refusal(K.OVERFLOW, 200, detail="no output: the input filled the window")
-        raise ProviderError(call.model.provider.name, refusal)
+    full = usage is not None and (
+        (usage.output_tokens == 0 and not message.blocks)
+        or usage.read_tokens >= NEARLY_FULL * model.context_tokens
+    )
+    if reason == "window" or (reason == "length" and full):
+        read = None if usage is None else usage.read_tokens or None
+        detail = "no output: the input filled the window"
+        refusal = Refusal(K.OVERFLOW, 200, requested_tokens=read, detail=detail)
+        raise ProviderError(model.provider.name, refusal)
 
 
 def _usage(call: _Call, *, complete: bool) -> Usage:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
 
+from agent.calls import raise_if_silently_full
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Retrying, TextShown
 from agent.messages import (
@@ -17,10 +19,11 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
+from agent.provider import Completed, StopReason, Usage
 from agent.retry import MOST_RETRIES, wait_s
 from agent.testing import ScriptedProvider, calls
 from agent.working import NO_IMAGE
-from tests.agent.bed import SIZES, Fixture
+from tests.agent.bed import SIZES, Fixture, model
 
 K = RefusalKind
 
@@ -181,3 +184,26 @@ async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less() -> N
     assert await run.execute() == "done"
     first, second = fixture.provider.requests
     assert len(second.messages) < len(first.messages)
+
+
+@pytest.mark.parametrize(
+    ("stop", "usage", "blocks", "overflow"),
+    [
+        ("length", Usage(1_048_570, 0), (), True),  # whatever the window is that we know of
+        ("length", Usage(99_000, 800), (ThinkingBlock("hm", "p/m"),), True),
+        ("length", Usage(2_000, 800), (ThinkingBlock("hm", "p/m"),), False),
+        ("length", None, (), False),
+        ("window", None, (), True),
+        ("end", Usage(99_000, 0), (), False),
+    ],
+)
+def test_an_answer_without_words_is_an_overflow_where_the_input_fills_the_window(
+    stop: StopReason, usage: Usage | None, blocks: tuple[ThinkingBlock, ...], overflow: bool
+) -> None:
+    """Field case 37: servers that cut the input to their window say so in no other way."""
+    chat = model(ScriptedProvider(), window=100_000)
+    completed = Completed(Message("assistant", blocks), stop, usage)
+    with pytest.raises(ProviderError) if overflow else nullcontext() as caught:
+        raise_if_silently_full(chat, completed)
+    if caught is not None:
+        assert caught.value.refusal.kind is K.OVERFLOW
