@@ -1,7 +1,8 @@
 """Line 4: the ladder of a provider's overflow. Each rung makes the working copy smaller.
 
     compact      whole turns leave, to the limit that the provider stated
-    aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too
+    aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too, and no
+                 reasoning
     emergency    the current turn's question and its newest messages behind a boundary message
     reset        the current turn's question, and the list of calls that were executed
 
@@ -30,6 +31,7 @@ from agent.context import (
     map_blocks,
     shorten_results,
     size,
+    without_thinking,
 )
 from agent.errors import Refusal
 from agent.messages import Block, JsonValue, Message, ToolResultBlock, ToolUseBlock
@@ -96,10 +98,10 @@ def _enough(turns: Sequence[Turn], over: int, sizes: Sizes) -> int:
 
 
 def aggressive(working: Working) -> Trimmed:
-    """At most 5 turns, and short results and inputs in all of them."""
+    """At most 5 turns, and short results and inputs and no reasoning in all of them."""
     trimmed = drop_turns(Trimmed(working), len(working.turns) - AGGRESSIVE_TURNS)
     shorter = shorten_results(trimmed.working, AGGRESSIVE_CHARACTERS, newest=True)
-    turns = tuple(tuple(map(_short_inputs, turn)) for turn in shorter.turns)
+    turns = tuple(tuple(map(_short_inputs, without_thinking(turn))) for turn in shorter.turns)
     return replace(trimmed, working=replace(shorter, turns=turns))
 
 

@@ -22,6 +22,7 @@ from agent.context import (
     map_blocks,
     size,
     trim,
+    without_seals,
     without_thinking,
 )
 from agent.history import repair
@@ -52,7 +53,7 @@ class WorkingCopy:
     """The messages of a run as they go to a model."""
 
     def __init__(self, working: Working, keeper: Keeper) -> None:
-        self._working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+        self._working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._keeper = keeper
         self._whole_turn = working.newest  # the current one, whatever leaves the copy
         self._untried = list(overflow.LADDER)
@@ -138,8 +139,8 @@ class WorkingCopy:
             if gentle:
                 working = replace(working, note=note)
         if working != before:
-            # What a model thought before belongs to a prefix that is not sent like that any more.
-            working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+            # Seals belong to a prefix that is not sent like that any more.
+            working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
         if trimmed.dropped:
             await self._keeper.bound(rung, working)
@@ -177,8 +178,8 @@ class WorkingCopy:
         return self._set(turns)
 
     def _set(self, turns: tuple[Turn, ...]) -> bool:
-        """What was thought before is bound to what is not sent like that any more."""
+        """Whether that is a change; seals are bound to what is not sent like that any more."""
         if turns == self._working.turns:
             return False
-        self._working = replace(self._working, turns=tuple(map(without_thinking, turns)))
+        self._working = replace(self._working, turns=tuple(map(without_seals, turns)))
         return True

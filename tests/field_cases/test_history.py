@@ -37,7 +37,7 @@ from agent.messages import (
 from bridge.loading import INTERRUPTED_MARK
 from channels.base import Attachment
 from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_for, texts
-from tests.servers.llm import tool
+from tests.servers.llm import thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral
 
@@ -231,6 +231,21 @@ async def test_servers_with_rules_of_their_own_take_every_stored_shape(
         learnt = [words for words in server.refusals if "reasoning_content" not in words]
         assert len(learnt) <= 2, "a dialect is learnt once, and no shape is refused after that"
         assert len(server.requests) == len(STORED) + len(server.refusals)
+
+
+async def test_deepseek_gets_its_reasoning_of_earlier_turns_with_calls_back(tmp_path: Path) -> None:
+    """Its documentation: of turns with calls in all later requests, else it refuses; others not."""
+    server = OpenAIServer(deepseek())
+    async with chat(tmp_path, server=server, tools=[READ]) as it:
+        server.answer(thinking("I read it."), tool("read", {}))
+        server.answer(thinking("It says x."), "It says x.")
+        await it.ask("what does it say?")
+        server.answer(thinking("He thanks me."), "You are welcome.")
+        await it.ask("thanks")
+        server.answer("Bye.")
+        await it.ask("bye")
+        rows = [row for row in server.requests[-1].messages if row["role"] == "assistant"]
+        assert [row.get("reasoning_content") for row in rows] == ["I read it.", None, None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
