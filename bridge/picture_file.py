@@ -15,6 +15,7 @@ from PIL.Image import Resampling, Transpose
 
 from agent.estimate_images import image_size
 from channels.errors import FileRefused
+from channels.media import image_type
 
 # platform.claude.com, build-with-claude/vision: what is larger is scaled down to this before the
 # model sees it, so that more pixels cost time and money only. Far below all hard limits: 8,000
@@ -68,6 +69,8 @@ def fitted(data: bytes, side: int = LONGEST_SIDE) -> Picture:
 
     Raises `FileRefused` for what is no picture, damaged, or has more than `MOST_PIXELS`.
     """
+    if image_type(data) is None:
+        raise FileRefused("no_picture")
     _check_pixels(image_size(data))  # from its first bytes: nothing is opened to find that out
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as image:

@@ -90,7 +90,7 @@ class Turn:
         if asked_before is not None:
             question = await conversations.question_of(asked_before)
         if question is None:
-            question = await user_message(plan.question, plan.channel)
+            question = await user_message(plan.question, plan.channel, self._services.pictures)
         if not question.blocks and not plan.taken_up:
             raise NothingToRetry
         return question

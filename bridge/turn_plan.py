@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from agent.breaker import RunLimits
@@ -11,6 +11,7 @@ from agent.tools import Tool
 from bridge.compaction import CompactionServices, Subject
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
+from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
 from bridge.texts import Texts
@@ -48,6 +49,7 @@ class TurnServices:
     texts: Texts
     gate: MonthlyGate
     settings: TurnSettings
+    pictures: Pictures = field(default_factory=Pictures)
     more_tools: tuple[Tool, ...] = ()
 
     @property

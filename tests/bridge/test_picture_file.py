@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import struct
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
@@ -19,6 +17,7 @@ from agent.estimate_images import image_size
 from bridge.picture_file import LONGEST_SIDE, MOST_BYTES, MOST_PIXELS, Picture, fitted
 from channels.errors import FileRefused
 from channels.media import image_type
+from tests.servers.pictures import huge_png
 
 MODES = {
     "PNG": ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"),
@@ -230,18 +229,11 @@ def test_the_worst_that_a_jpeg_can_hold_fits() -> None:
     assert 2_000_000 < len(picture.data) <= MOST_BYTES
 
 
-def bomb(width: int, height: int) -> bytes:
-    """A PNG that says it is that large."""
-    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunk = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
-    return b"\x89PNG\r\n\x1a\n" + chunk
-
-
 @pytest.mark.parametrize(
     "data",
     [
-        bomb(MOST_PIXELS // 1_000 + 1, 1_000),
-        bomb(2**31 - 1, 2**31 - 1),
+        huge_png(MOST_PIXELS // 1_000 + 1, 1_000),
+        huge_png(2**31 - 1, 2**31 - 1),
         b"GIF89a\xff\xff\xff\xff" + bytes(20),
     ],
 )
@@ -279,5 +271,6 @@ def test_damage_ends_in_a_picture_or_a_refusal(kind: str, damage: list[tuple[int
 
 @pytest.mark.parametrize("data", [b"", b"<!DOCTYPE html>", b"BM" + bytes(60), b"II*\0" + bytes(60)])
 def test_what_is_no_picture_is_refused(data: bytes) -> None:
-    with pytest.raises(FileRefused):
+    with pytest.raises(FileRefused) as caught:
         fitted(data)
+    assert caught.value.reason == "no_picture"
