@@ -216,6 +216,12 @@ class Channel(Protocol):
         """Fixed for the life of the channel."""
         ...
 
+    @property
+    def receiving(self) -> bool:
+        """Whether messages reach us right now, as far as the platform shows it; false outside of
+        `listen`."""
+        ...
+
     async def listen(self, receive: Receive) -> None:
         """Connect and receive until cancelled or, for a channel with an end (the console), until
         its input ends. Raises `ChannelUnavailable` (the supervisor calls `listen` again) or

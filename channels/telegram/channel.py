@@ -64,6 +64,11 @@ class TelegramChannel:
         return _CAPABILITIES
 
     @property
+    def receiving(self) -> bool:
+        """Whether getUpdates has returned within the last 90 s."""
+        return self._poller.receiving
+
+    @property
     def bot_id(self) -> str:
         """The bot's numeric id, which its token begins with: the `account` of its addresses."""
         return self._api.bot.token.partition(":")[0]
