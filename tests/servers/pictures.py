@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import re
 import struct
 import zlib
 from io import BytesIO
 
 from PIL import ExifTags, Image
+
+from tests.servers.llm import LlmRequest
 
 
 def png(width: int = 40, height: int = 20) -> bytes:
@@ -40,6 +44,12 @@ def huge_png(width: int = 100_000, height: int = 100_000) -> bytes:
     header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunk = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
     return b"\x89PNG\r\n\x1a\n" + chunk
+
+
+def sent_sizes(request: LlmRequest) -> list[tuple[int, int]]:
+    """Width and height of each image in a request to a model, of either API."""
+    files = re.findall(r"(?:/9j/|iVBOR)[\w+/=]+", str(request.body))
+    return [Image.open(BytesIO(base64.b64decode(file))).size for file in files]
 
 
 def _written(image: Image.Image, kind: str, exif: Image.Exif | None = None) -> bytes:
