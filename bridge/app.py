@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from agent.breaker import RunLimits
@@ -24,6 +25,7 @@ from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.log import Redactor, setup
+from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
@@ -31,6 +33,7 @@ from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.turn_plan import TurnServices, TurnSettings
+from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
@@ -107,13 +110,15 @@ async def serve(
                 terminal = ConsoleChannel(bridge.idle)
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
+            operation = Operation(database, data, channels)
             helpers = [
+                *operation.start(group),
                 group.create_task(_warm(models[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
             ]
-            failed = await _listen_until_over(bridge, channels, signals, group)
+            failed = await _listen_until_over(bridge, channels, operation.watch, signals, group)
             for task in helpers:
                 task.cancel()
             await signals.hurried(bridge.close(PATIENCE_S))
@@ -134,12 +139,13 @@ def _settings(config: Config) -> BridgeSettings:
 async def _listen_until_over(
     bridge: AgentBridge,
     channels: Mapping[str, Channel],
+    watch: ChannelWatch,
     signals: Signals,
     group: asyncio.TaskGroup,
 ) -> bool:
     """Listen on all channels until a signal, or until none listens any more; whether all gave up."""
     listeners = [
-        group.create_task(_listen(channel, bridge), name=f"channel {name}")
+        group.create_task(_listen(channel, bridge, watch), name=f"channel {name}")
         for name, channel in channels.items()
     ]
     log.info("ready: %s", ", ".join(channels))
@@ -199,11 +205,12 @@ def run_limits(limits: Limits) -> RunLimits:
     )
 
 
-async def _listen(channel: Channel, bridge: AgentBridge) -> bool:
+async def _listen(channel: Channel, bridge: AgentBridge, watch: ChannelWatch) -> bool:
     """Whether the channel ended by itself (the terminal); false when it gave up."""
     try:
-        await supervise(channel, bridge.receive)
+        await supervise(channel, bridge.receive, failing=partial(watch.failing, channel.name))
     except ChannelFailed as error:
+        watch.gave_up(channel.name, str(error))
         print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
         log.error("channel %s stopped: %s", channel.name, error)
         return False
