@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +26,7 @@ from channels.telegram.errors import listening_failed, name_of
 from channels.telegram.files import fetch
 from channels.telegram.limiter import Dropped
 from channels.telegram.parse import CHANNEL, BotIdentity
-from channels.telegram.poll import Poller
+from channels.telegram.poll import Poller, stored
 from channels.telegram.reply import TelegramReply
 from channels.telegram.settings import TelegramSettings
 
@@ -100,7 +101,16 @@ class TelegramChannel:
         identity = await self.identify()
         log.info("connected as bot %d", identity.id)
         await self._set_menu()
-        await self._poller.run(identity, receive)
+        moves = asyncio.create_task(self._tell_moves(receive), name="chats that have moved")
+        try:
+            await self._poller.run(identity, receive)
+        finally:
+            moves.cancel()
+            await asyncio.wait({moves})
+
+    async def _tell_moves(self, receive: Receive) -> None:
+        """Hand on what a refused request has told of a group's new id."""
+        await self._api.moves.tell(self.bot_id, lambda move: stored(move, "a move", receive))
 
     def open_reply(
         self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
@@ -109,7 +119,9 @@ class TelegramChannel:
         return TelegramReply(self._api.bot, to, reply_to=reply_to, stop=stop, errands=self._errands)
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
-        """Set or clear 👀 on a message."""
+        """Set or clear 👀 on a message; on none where the chat's number has changed since."""
+        if not message_id:
+            return False
         reaction = [ReactionTypeEmoji(ReactionEmoji.EYES)] if waiting else []
         try:
             return await self._api.bot.set_message_reaction(

@@ -117,7 +117,7 @@ class Poller:
             return
         message = self._parse(raw, update_id, bot)
         if message is not None:
-            await _store(message, update_id, receive)
+            await stored(message, f"update {update_id}", receive)
         self._offset = update_id + 1
 
     def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
@@ -138,24 +138,24 @@ def _id_of(raw: Any) -> int | None:
             return None
 
 
-async def _store(message: InboundMessage, update_id: int, receive: Receive) -> None:
+async def stored(message: InboundMessage, what: str, receive: Receive) -> None:
     """Hand over until it is stored; the ones after it wait, so that their order is kept."""
     waits, faults = iter(_STORE_AGAIN_S), deque(_FAULT_AGAIN_S)
     while True:
         try:
             return await receive(message)
         except NotStored as error:
-            log.warning("update %d is not stored yet, and tried again: %s", update_id, error)
+            log.warning("%s is not stored yet, and tried again: %s", what, error)
             wait_s = next(waits, _STORE_AGAIN_S[-1])
         except Exception as error:  # noqa: BLE001 - a fault of ours must not block the queue
             if not faults:
-                return _log_fault(update_id, error)
+                return _log_fault(what, error)
             wait_s = faults.popleft()
         await asyncio.sleep(wait_s)
 
 
-def _log_fault(update_id: int, error: Exception) -> None:
+def _log_fault(what: str, error: Exception) -> None:
     """Where it happened and what kind of error: its text may quote the message."""
     where = "".join(traceback.format_tb(error.__traceback__))
     kind = type(error).__name__
-    log.error("update %d is lost: it cannot be taken in (%s)\n%s", update_id, kind, where)
+    log.error("%s is lost: it cannot be taken in (%s)\n%s", what, kind, where)

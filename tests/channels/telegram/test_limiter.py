@@ -14,6 +14,7 @@ from telegram.error import BadRequest, RetryAfter
 
 from channels.parts import Halt, Halted
 from channels.telegram.limiter import Dropped, Limiter, Urgency
+from channels.telegram.moves import Moves
 
 T = TypeVar("T")
 PRIVATE, OTHER, GROUP = 5, 6, -1005
@@ -49,7 +50,7 @@ class Telegram:
     """Notes when requests arrive, and refuses the next `refusals`."""
 
     def __init__(self) -> None:
-        self.limiter = Limiter()
+        self.limiter = Limiter(Moves())
         self.arrived: list[tuple[float, int]] = []
         self.refusals: list[Exception] = []
 
