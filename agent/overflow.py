@@ -67,12 +67,24 @@ def target_tokens(refusal: Refusal, estimated: int, fixed: int, reserved: int, b
     `fixed`: system prompt and tools, `reserved`: the reply. Where the provider stated its limit, and
     what was requested, our estimate is scaled by that; without a limit, half of what was sent.
     """
-    limit, requested = refusal.limit_tokens, refusal.requested_tokens
+    limit = refusal.limit_tokens
     if not limit:
         return min(budget, estimated // 2 - fixed)
-    scale = requested / estimated if requested and estimated else 1.0
     # What the provider counted may hold the reserved reply; then there is more room than needed.
-    return min(budget, round((limit - reserved) * ROOM / max(scale, 0.1)) - fixed)
+    return min(budget, round((limit - reserved) * ROOM / _scale(refusal, estimated)) - fixed)
+
+
+def estimated_limit(refusal: Refusal, estimated: int) -> int | None:
+    """The limit that a refusal of `estimated` tokens in all states, in tokens as we estimate them;
+    None where it states none."""
+    limit = refusal.limit_tokens
+    return round(limit / _scale(refusal, estimated)) if limit else None
+
+
+def _scale(refusal: Refusal, estimated: int) -> float:
+    """Tokens that the provider counts for each that we estimate."""
+    requested = refusal.requested_tokens
+    return max(requested / estimated, 0.1) if requested and estimated else 1.0
 
 
 def compact(working: Working, target: int, sizes: Sizes) -> Trimmed:

@@ -39,5 +39,14 @@ _WINDOWS = tuple(
 
 def window_of(model_id: str) -> int:
     """The window in tokens."""
+    return _found(model_id) or CAUTIOUS
+
+
+def is_known(model_id: str) -> bool:
+    """Whether the table has the model; else its window is a guess."""
+    return _found(model_id) is not None
+
+
+def _found(model_id: str) -> int | None:
     name = model_id.lower().rsplit("/", 1)[-1]
-    return next((window for pattern, window in _WINDOWS if pattern.match(name)), CAUTIOUS)
+    return next((window for pattern, window in _WINDOWS if pattern.match(name)), None)
