@@ -110,7 +110,7 @@ async def serve(
                 terminal = ConsoleChannel(bridge.idle)
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
-            operation = Operation(database, data, channels)
+            operation = Operation(config, database, data, services, channels)
             helpers = [
                 *operation.start(group),
                 group.create_task(_warm(models[0].provider), name="warm"),

@@ -100,6 +100,17 @@ class Log(_Section):
     )
 
 
+class Health(_Section):
+    """What programs that watch the bot are told."""
+
+    port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="port of 127.0.0.1 for /healthz, /readyz and /metrics; default none",
+    )
+
+
 class Config(_Section):
     """Everything that can be configured. `load` and `from_environment` of `bridge.config` build it.
 
@@ -141,6 +152,7 @@ class Config(_Section):
     limits: Limits = Field(default_factory=Limits, description="caps")
     context: Context = Field(default_factory=Context, description="what the model sees")
     log: Log = Field(default_factory=Log, description="logging")
+    health: Health = Field(default_factory=Health, description="for programs that watch the bot")
 
     @field_validator("timezone")
     @classmethod
