@@ -114,7 +114,8 @@ class Turn:
         )
         health = self._outages.health_for(plan.session_key)
         keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts, health)
-        calls = CallPorts(health, self._book, self._display.take)
+        shrink = services.pictures.smaller
+        calls = CallPorts(health, self._book, self._display.take, shrink=shrink)
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
 
     def _tools(self) -> Sequence[Tool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ from agent.messages import (
     Message,
     TextBlock,
     ThinkingBlock,
+    ToolResultBlock,
     assistant_text,
     user_text,
 )
@@ -156,6 +158,32 @@ async def test_a_refused_image_becomes_a_line_of_text_once() -> None:
     assert NO_IMAGE in fixture.provider.requests[1].messages[0].text
     with pytest.raises(ProviderError):
         await Fixture([refused(K.MEDIA)] * 2).run([user_text("no image")]).execute()
+
+
+async def test_a_refused_image_is_sent_smaller_once_and_then_left_out() -> None:
+    photo, chart, odd = (ImageBlock("image/png", name) for name in (b"photo", b"chart", b"odd"))
+
+    async def shrink(image: ImageBlock) -> ImageBlock | None:
+        return None if image == odd else ImageBlock("image/jpeg", b"less of " + image.data)
+
+    asked = Message("user", (photo, odd, TextBlock("what is it?")))
+    result = Message("user", (ToolResultBlock("c", (TextBlock("a chart"), chart)),))
+    history = [asked, calls(("c", "draw", {})), result, assistant_text("A."), user_text("and?")]
+    fixture = Fixture([*[refused(K.MEDIA)] * 2, "done"], shrink=shrink)
+    assert await fixture.run(history).execute() == "done"
+    images = [sent_images(request.messages) for request in fixture.provider.requests]
+    assert images == [
+        [b"photo", b"odd", b"chart"],
+        [b"less of photo", b"odd", b"less of chart"],
+        [],
+    ]
+    assert fixture.keeper.flushed == [], "nothing is compacted"
+
+
+def sent_images(messages: Sequence[Message]) -> list[bytes]:
+    blocks = [block for message in messages for block in message.blocks]
+    inner = [part for b in blocks if isinstance(b, ToolResultBlock) for part in b.content]
+    return [block.data for block in (*blocks, *inner) if isinstance(block, ImageBlock)]
 
 
 async def test_a_refusal_of_form_leaves_thinking_out_then_resets_then_gives_up() -> None:

@@ -40,6 +40,7 @@ from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_
 from tests.servers.llm import thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral
+from tests.servers.pictures import noise_png, sent_sizes
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00"
 READ = Called("read", side_effects=True)
@@ -480,22 +481,26 @@ async def test_a_picture_that_a_tool_gives_reaches_every_api(kind: Kind) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_picture_that_is_too_large_spoils_no_later_turn(tmp_path: Path, kind: Kind) -> None:
-    """Case 23: what is larger than the provider takes is named instead; what it refuses all the same
-    is left out of one second try, and nothing is compacted."""
+    """Case 23: what is larger than the provider takes comes down before it is sent; what it refuses
+    all the same is sent once more at half the size, then left out, and nothing is compacted."""
     async with chat(tmp_path, kind) as it:
-        it.channel.files = {"large": PNG.ljust(20_000_000, b"\0"), "small": PNG}
-        for ref in ("large", "small"):
+        it.channel.files = {"large": noise_png(2_300, 1_800), "wide": noise_png(8_100, 20)}
+        for ref in it.channel.files:
             message = it.channel.message(f"what is on the {ref} one?")
             attachment = Attachment("image", ref, f"{ref}.png", "image/png")
-            if ref == "small":
+            if ref == "wide":
                 words = "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum"
+                it.server.fail(400, words)
                 it.server.fail(400, words)
             it.server.answer(f"Answer about {ref}.")
             await it.bridge.receive(replace(message, attachments=(attachment,)))
             await it.bridge.idle()
-        assert it.channel.finals == ["Answer about large.", "Answer about small."]
-        assert "(image)" not in str(facts(it.server.requests[0], kind))
-        assert "the most" in texts(it.server.requests[0])
+        assert it.channel.finals == ["Answer about large.", "Answer about wide."]
+        assert list(map(sent_sizes, it.server.requests)) == [
+            [(1_568, 1_227)],
+            [(1_568, 1_227), (1_568, 4)],
+            [(784, 614), (784, 2)],
+            [],
+        ]
         assert "An image was here" in texts(it.server.requests[-1])
         assert "Answer about large." in texts(it.server.requests[-1]), "nothing was compacted"
-        assert len(it.server.requests) == 3
