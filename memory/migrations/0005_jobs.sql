@@ -19,3 +19,16 @@ CREATE TABLE jobs (
     PRIMARY KEY (kind, scope)
 ) WITHOUT ROWID;
 CREATE INDEX jobs_by_due ON jobs (kind, due_at) WHERE due_at IS NOT NULL;
+
+-- Ids of messages are given anew when the newest rows are deleted. A boundary that begins after them
+-- (a conversation that is empty since /new) begins after what is left, so that no later message stands
+-- before it.
+CREATE TRIGGER messages_from_the_end AFTER DELETE ON messages
+WHEN OLD.id > (SELECT COALESCE(MAX(id), 0) FROM messages)
+BEGIN
+    UPDATE boundaries SET
+        start_id = MIN(start_id, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages)),
+        brief_id = MIN(brief_id, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages))
+    WHERE start_id > (SELECT COALESCE(MAX(id), 0) + 1 FROM messages)
+        OR brief_id > (SELECT COALESCE(MAX(id), 0) + 1 FROM messages);
+END;
