@@ -18,8 +18,10 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
+from bridge.chats import ChatKeeper
 from bridge.commands import CHANGING, Commands, is_ours, owner_code
 from bridge.errors import sentence_key
+from bridge.holds import Holds
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
@@ -79,7 +81,10 @@ class AgentBridge:
         self._turns = Turns(
             services, models, channels, settings.timezone, self._notices, tokens, self._start
         )
-        self._lanes = Lanes(group, self._turns.next_turn)
+        holds = Holds()
+        self._lanes = Lanes(group, holds.guard(self._turns.next_turn))
+        holds.bind(self._lanes.wake)
+        self.chats = ChatKeeper(services.chats, services.folders, holds, self._start, self._take_up)
         self._outages = Outages(self._lanes.wake)
         self._turns.bind(self._lanes, self._outages)
         self._stopping = Stopping(
@@ -111,7 +116,10 @@ class AgentBridge:
                 self._notices.answer(message, self._text(message, "error", id=error_id)), "error"
             )
 
-    async def _take_in(self, message: InboundMessage) -> None:
+    async def _take_in(self, received: InboundMessage) -> None:
+        message = await self.chats.take(received)
+        if message is None:
+            return
         place = self._place(message)
         if not message.addressed and not self._concerns_us(message, place):
             return
@@ -133,6 +141,7 @@ class AgentBridge:
     async def resume(self) -> None:
         """After a start: carry out stored commands, then take up every open message."""
         inbox = self._services.inbox
+        await self.chats.settle()
         for row in await inbox.open_acts():
             message = load(row.body)
             if message.address.channel not in self._channels:
@@ -143,11 +152,17 @@ class AgentBridge:
             else:
                 self._start(self._act(message, row.id), "stored act")
         for session_key in await inbox.open_sessions(tuple(self._channels)):
-            for row in await inbox.open_turns(session_key):
-                message = load(row.body)
-                self._turns.expect(message, session_key)
-                self._turns.mark(message)  # whether it had a mark is not known any more
-            self._lanes.wake(session_key)
+            await self._take_up(session_key, session_key)
+
+    async def _take_up(self, former_key: str, session_key: str) -> None:
+        """Take up every open message of a session, which had another key before."""
+        if former_key != session_key:
+            self._turns.forget_session(former_key)
+        for row in await self._services.inbox.open_turns(session_key):
+            message = load(row.body)
+            self._turns.expect(message, session_key)
+            self._turns.mark(message)  # whether it had a mark is not known any more
+        self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more; running answers and commands get `patience_s` seconds, then they are

@@ -20,6 +20,7 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.chat_models import chat_models
+from bridge.chats import advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
@@ -38,11 +39,13 @@ from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
+from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
+from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
 from memory.people import People
 from memory.token_ratios import TokenRatios
@@ -99,8 +102,11 @@ async def serve(
         models = await stack.enter_async_context(chat_models(config, redactor))
         services = turn_services(config, database, data, redactor, more_tools)
         await services.ratios.load()
-        access = Access(access_rules(config), services.people)
+        await services.chats.load()
+        access = Access(access_rules(config), services.people, services.chats)
         await access.load()
+        for move in access.outdated:
+            log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
         channels = build_channels(config, services.texts)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
@@ -177,8 +183,10 @@ def turn_services(
         inbox=Inbox(database),
         usage=usage,
         people=People(database),
-        daily=DailyFiles(data / "memory"),
-        transcripts=Transcripts(database, data / "transcripts"),
+        chats=Chats(database),
+        folders=ChatFolders(data),
+        daily=DailyFiles(data / MEMORY),
+        transcripts=Transcripts(database, data / TRANSCRIPTS),
         ratios=Ratios(TokenRatios(database)),
         errors=ErrorReporter(ErrorLog(database), redactor),
         texts=Texts.load(),

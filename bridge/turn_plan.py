@@ -16,8 +16,10 @@ from bridge.question import Question
 from bridge.ratios import Ratios
 from bridge.texts import Texts
 from channels.base import Channel
+from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
+from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.people import People
 from memory.transcripts import Transcripts
@@ -42,6 +44,8 @@ class TurnServices:
     inbox: Inbox
     usage: UsageStore
     people: People
+    chats: Chats
+    folders: ChatFolders
     daily: DailyFiles
     transcripts: Transcripts
     ratios: Ratios

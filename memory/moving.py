@@ -143,11 +143,14 @@ def _inbox(connection: sqlite3.Connection, account: Account, old: str, new: str)
     ).fetchall()
     for id_, event in rows:
         renamed = former_event(old, str(event))
+        # A redelivery during the move has come under the new name: the older row is the message.
         connection.execute(
-            "UPDATE OR IGNORE inbox SET chat = :new, event = :event, body ="
+            "DELETE FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?",
+            (*account, new, renamed),
+        )
+        connection.execute(
+            "UPDATE inbox SET chat = :new, event = :event, body ="
             " IIF(json_valid(body), json_set(body, '$.address.chat', :new, '$.event', :event,"
             " '$.message_id', ''), body) WHERE id = :id",
             {"new": new, "event": renamed, "id": id_},
         )
-    # What is left was stored under its new name as well, by a redelivery during the move.
-    connection.execute("DELETE FROM inbox WHERE channel = ? AND account = ? AND chat = ?", place)
