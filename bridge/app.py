@@ -118,7 +118,7 @@ async def serve(
             await bridge.resume()
             operation = Operation(config, database, data, services, channels)
             helpers = [
-                *operation.start(group),
+                *await operation.start(group),
                 group.create_task(_warm(models[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
@@ -222,6 +222,7 @@ async def _listen(channel: Channel, bridge: AgentBridge, watch: ChannelWatch) ->
         print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
         log.error("channel %s stopped: %s", channel.name, error)
         return False
+    watch.ended(channel.name)
     return True
 
 

@@ -35,6 +35,7 @@ class ChannelWatch:
         self._channels = channels
         self._now = now
         self._states: dict[str, ChannelState] = {}
+        self._ended: set[str] = set()
 
     def failing(self, name: str, reason: str) -> None:
         """The channel cannot listen, and is tried again."""
@@ -44,9 +45,13 @@ class ChannelWatch:
         """The channel does not listen any more."""
         self._states[name] = replace(self._look(name), reason=reason, gave_up=True)
 
+    def ended(self, name: str) -> None:
+        """The channel's input is over (the terminal): nothing is missed there."""
+        self._ended.add(name)
+
     def look(self) -> list[ChannelState]:
         """The states as they are now."""
-        return [self._look(name) for name in self._channels]
+        return [self._look(name) for name in self._channels if name not in self._ended]
 
     @property
     def all_receive(self) -> bool:

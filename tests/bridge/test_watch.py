@@ -55,3 +55,11 @@ def test_a_channel_that_joins_later_is_watched_too() -> None:
     channels["other"] = FakeChannel("other")
     assert [state.name for state in watch.look()] == ["fake", "other"]
     assert not watch.all_receive
+
+
+def test_a_channel_whose_input_is_over_is_no_fault() -> None:
+    channels = {"fake": FakeChannel(receiving=True), "console": FakeChannel("console")}
+    watch = ChannelWatch(channels, Clock())
+    watch.ended("console")
+    assert [state.name for state in watch.look()] == ["fake"]
+    assert watch.all_receive
