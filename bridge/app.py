@@ -33,6 +33,7 @@ from bridge.registry import access_rules, build_channels
 from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
+from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
 from bridge.watch import ChannelWatch
 from channels.base import Channel
@@ -58,15 +59,16 @@ DATABASE = "galata.db"
 PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
 
 
-async def run_app(config: Config, *, data: Path, console: bool) -> int:
+async def run_app(config: Config, *, data: Path, runtime: Path, console: bool) -> int:
     """Run until a signal, or until the terminal's input ends and nothing else is switched on.
 
-    Returns the exit code: 0, or 1 when nothing could be started or every channel gave up.
+    `runtime`: the user's folder for lock files (`runtime_folder`). Returns the exit code: 0, or 1 when
+    nothing could be started or every channel gave up.
     """
     try:
-        with held(data):
+        with held(data), held_tokens(config, data, runtime):
             return await _run(config, data, console=console)
-    except FolderRefused as error:
+    except (FolderRefused, TokenInUse) as error:
         print(error, file=sys.stderr)  # noqa: T201 - to whoever started it
     except StoreError as error:
         print(f"galata: {error}", file=sys.stderr)  # noqa: T201
