@@ -35,6 +35,7 @@ from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
+from bridge.upkeep import Upkeep, open_whole
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
@@ -99,7 +100,7 @@ async def serve(
     """
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-        database = await Database.open(data / DATABASE)
+        database = await open_whole(data / DATABASE)
         stack.push_async_callback(database.close)
         models = await stack.enter_async_context(chat_models(config, redactor))
         services = turn_services(config, database, data, redactor, more_tools)
@@ -119,8 +120,10 @@ async def serve(
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
             operation = Operation(config, database, data, services, channels)
+            upkeep = Upkeep(config, database, data, services, group)
             helpers = [
                 *await operation.start(group),
+                group.create_task(upkeep.run(), name="upkeep"),
                 group.create_task(_warm(models[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
