@@ -1,8 +1,8 @@
 """One model call that gets through, or the error that says why none did.
 
 Around the provider's stream lie, from the inside out: booking, retries with waits, what each kind of
-refusal wants (less input, less output, no images), and the models to fall back on. Every part can be
-cancelled at any await.
+refusal wants (less input, less output, smaller images or none), and the models to fall back on. Every
+part can be cancelled at any await.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Literal, Protocol
 
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Emit, Retrying, TextShown
-from agent.messages import Message
+from agent.mending import Mending
+from agent.messages import ImageBlock, Message
 from agent.model import ChatModel
-from agent.overflow import Rung, target_tokens
 from agent.provider import (
     Completed,
     ModelRequest,
@@ -29,14 +29,12 @@ from agent.provider import (
 )
 from agent.retry import wait_s
 from agent.tools import ToolSpec
-from agent.working import WorkingCopy
+from agent.working import Shrink, WorkingCopy
 
 K = RefusalKind
 CallOutcome = Literal["completed", "cancelled", "failed"]
 
 NEARLY_FULL = 0.95  # of the window: an answer without output there is an overflow (field case 37)
-BIG_PROMPT = 0.8  # of the window: an unknown refusal may mean its size (field case 32)
-SMALLEST_ANSWER = 256  # tokens; an output cap below that is not worth asking for
 # Failures after which another model may still answer. What is wrong with the request itself is not
 # among them.
 FALL_BACK_ON = frozenset({K.TRANSIENT, K.RATE_LIMIT, K.QUOTA, K.AUTH, K.UNKNOWN})
@@ -71,15 +69,20 @@ class Health(Protocol):
         ...
 
 
+async def leave_as_it_is(image: ImageBlock) -> None:
+    """Where images cannot be made smaller, what is refused is left out at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallPorts:
     """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
-    are only in `ModelCalls.made`. `sleep` waits some seconds."""
+    are only in `ModelCalls.made`. `sleep` waits some seconds. `shrink` makes an image smaller."""
 
     health: Health
     book: Callable[[ModelCall], Awaitable[None]]
     emit: Emit
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    shrink: Shrink = leave_as_it_is
 
 
 @dataclass(slots=True)
@@ -117,8 +120,7 @@ class ModelCalls:
         self._ports = ports
         self._made_before = made_before
         self._call: _Call | None = None
-        self._mended: set[RefusalKind] = set()
-        self._most_output: int | None = None
+        self._mending = Mending(self.model, working, self.fixed_tokens, ports.shrink)
         self.made: list[ModelCall] = []
 
     @property
@@ -130,6 +132,11 @@ class ModelCalls:
     def partial_text(self) -> str:
         """Text of the call that did not complete, as far as it was shown."""
         return "".join(self._call.text).strip() if self._call is not None else ""
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens that an answer may have."""
+        return self._mending.output_tokens
 
     def fixed_tokens(self) -> int:
         """Estimated tokens of the system prompt and the tools."""
@@ -145,13 +152,13 @@ class ModelCalls:
         while True:
             try:
                 self._ports.health.admit(self.model.provider.name)
-                completed = await self._make(tools=tools, advice=advice)
+                completed = await self._make(await self._fitting(tools=tools, advice=advice))
             except ProviderDown:
                 if not self._fall_back():
                     raise
                 continue
             except ProviderError as error:
-                if await self._mend(error.refusal):
+                if await self._mending.mend(error.refusal):
                     continue
                 if await self._wait(error.refusal, retries):
                     retries += 1
@@ -168,76 +175,7 @@ class ModelCalls:
         """The call's text has become part of a message."""
         self._call = None
 
-    # Refusals -------------------------------------------------------------------------------------
-
-    async def _mend(self, refusal: Refusal) -> bool:
-        """Change what the refusal is about; false when nothing (more) can be changed."""
-        match refusal.kind:
-            case K.OVERFLOW:
-                return await self._make_room(refusal, Rung.RESET)
-            case K.REQUEST_TOO_LARGE:
-                return await self._fit_the_minute(refusal)
-            case K.OUTPUT_CAP:
-                return await self._ask_for_less(refusal)
-            case K.FORMAT:
-                if self._once(K.FORMAT) and await self._working.plainer():
-                    return True
-                return await self._working.reset(self.model.sizes)
-            case K.MEDIA:
-                return self._once(K.MEDIA) and self._working.without_images()
-            case K.UNKNOWN:
-                big = self._estimate() > BIG_PROMPT * self.model.context_tokens
-                return (
-                    big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
-                )
-            case _:
-                return False
-
-    def _once(self, kind: RefusalKind) -> bool:
-        first = kind not in self._mended
-        self._mended.add(kind)
-        return first
-
-    async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
-        reserved = self.output_tokens
-        target = target_tokens(
-            refusal,
-            estimated=self._estimate(),
-            fixed=self.fixed_tokens(),
-            reserved=reserved,
-            budget=self.model.context_tokens - reserved - self.fixed_tokens(),
-        )
-        return await self._working.climb(target, self.model.sizes, highest=highest)
-
-    async def _fit_the_minute(self, refusal: Refusal) -> bool:
-        """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done. The
-        answer counts too; a quota of output counts nothing else."""
-        only_output = (refusal.requested_tokens or 0) <= self.output_tokens
-        if only_output and self._reserve_less(refusal):
-            return True
-        return await self._make_room(refusal, Rung.AGGRESSIVE) or self._reserve_less(refusal)
-
-    def _reserve_less(self, refusal: Refusal) -> bool:
-        """Once, a smaller answer, by as much as the request is too large; false where that is none."""
-        limit, requested = refusal.limit_tokens, refusal.requested_tokens
-        if limit is None or requested is None or requested <= limit:
-            return False
-        less = self.output_tokens - (requested - limit)
-        if less < SMALLEST_ANSWER or not self._once(refusal.kind):
-            return False
-        self._most_output = less
-        return True
-
-    async def _ask_for_less(self, refusal: Refusal) -> bool:
-        """A smaller answer; where no useful one has room, less input."""
-        wanted = self.output_tokens
-        allowed = refusal.limit_tokens
-        stated = allowed is not None and 0 < allowed < wanted
-        less = allowed if stated and allowed is not None else wanted // 2
-        if less >= SMALLEST_ANSWER:
-            self._most_output = less
-            return True
-        return stated and await self._make_room(replace(refusal, limit_tokens=None), Rung.RESET)
+    # Another try ----------------------------------------------------------------------------------
 
     async def _wait(self, refusal: Refusal, retries: int) -> bool:
         """Wait for the next try; false when there is none."""
@@ -254,17 +192,24 @@ class ModelCalls:
             return False
         self._ports.emit(Retrying(0))
         del self._models[0]
-        self._most_output = None
+        self._mending.ask_instead(self.model)
         return True
 
     # One call -------------------------------------------------------------------------------------
 
-    async def _make(self, *, tools: bool, advice: str | None) -> Completed:
-        call = self._call = self._begin(tools=tools, advice=advice)
+    async def _fitting(self, *, tools: bool, advice: str | None) -> _Call:
+        """A call that the model's window holds, as far as we can tell and mend it."""
+        call = self._begin(tools=tools, advice=advice)
+        while await self._mending.shrink_before_sending(call.estimated):
+            call = self._begin(tools=tools, advice=advice)
+        return call
+
+    async def _make(self, call: _Call) -> Completed:
+        self._call = call
         provider = self.model.provider.name
         try:
             completed = await self._stream(call)
-            _raise_if_silently_full(call, completed)
+            raise_if_silently_full(call.model, completed)
         except ProviderError as error:
             self._ports.health.note(provider, error.refusal)
             await self._ports.book(self._note(call, "failed"))
@@ -310,15 +255,6 @@ class ModelCalls:
     def _offered(self) -> tuple[ToolSpec, ...]:
         return self._tools if self.model.traits.tools else ()
 
-    @property
-    def output_tokens(self) -> int:
-        """Tokens that an answer may have."""
-        most = self.model.max_output_tokens
-        return most if self._most_output is None else min(most, self._most_output)
-
-    def _estimate(self) -> int:
-        return self.fixed_tokens() + self._working.size(self.model.sizes)
-
     def _note(self, call: _Call, outcome: CallOutcome) -> ModelCall:
         usage = _usage(call, complete=outcome == "completed")
         made = ModelCall(call.number, call.model, usage, outcome, call.estimated)
@@ -337,16 +273,21 @@ def _can_be_seen(sign: str) -> bool:
     return not sign.isspace() and unicodedata.category(sign) not in ("Cc", "Cf")
 
 
-def _raise_if_silently_full(call: _Call, completed: Completed) -> None:
-    """Some servers cut the input to fill the window, and answer nothing."""
-    if text_of(completed.message) or completed.message.tool_uses:
+def raise_if_silently_full(model: ChatModel, completed: Completed) -> None:
+    """Some servers cut the input to fill the window, and answer nothing: no token at all, or some
+    reasoning where the window that we know of is nearly full (field case 37)."""
+    message, reason, usage = completed.message, completed.stop_reason, completed.usage
+    if text_of(message) or message.tool_uses:
         return
-    usage = completed.usage
-    read = 0 if usage is None else usage.read_tokens
-    full = read >= NEARLY_FULL * call.model.context_tokens
-    if completed.stop_reason == "window" or (completed.stop_reason == "length" and full):
-        refusal = Refusal(K.OVERFLOW, 200, detail="no output: the input filled the window")
-        raise ProviderError(call.model.provider.name, refusal)
+    full = usage is not None and (
+        (usage.output_tokens == 0 and not message.blocks)
+        or usage.read_tokens >= NEARLY_FULL * model.context_tokens
+    )
+    if reason == "window" or (reason == "length" and full):
+        read = None if usage is None else usage.read_tokens or None
+        detail = "no output: the input filled the window"
+        refusal = Refusal(K.OVERFLOW, 200, requested_tokens=read, detail=detail)
+        raise ProviderError(model.provider.name, refusal)
 
 
 def _usage(call: _Call, *, complete: bool) -> Usage:

@@ -238,16 +238,35 @@ def shorten(message: Message, most: int, how: str) -> Message:
     )
 
 
-def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages without any model's reasoning, as many as before (`repair` drops empty ones).
+def without_seals(turn: Sequence[Message]) -> tuple[Message, ...]:
+    """A turn with such reasoning alone as may be sent when what stood before it is not sent any more,
+    as many messages as before (`repair` drops empty ones).
 
-    A thinking block is bound to everything before it: system prompt, tools and messages. It is of use
-    only within the run that made it, while nothing before it changes.
+    Reasoning with a seal (Anthropic) is bound to all that came before it: system prompt, tools and
+    messages. It is of use only within the run that made it. Reasoning that is plain text is bound to
+    nothing: DeepSeek wants that of a turn with calls back in every later request, the answer's too, and
+    ignores that of other turns (api-docs.deepseek.com, guides/thinking_mode). Whether a model gets it
+    is its renderer's affair.
     """
+    if any(message.tool_uses for message in turn):
+        return _without(turn, lambda block: block.signature is None and block.redacted is None)
+    return without_thinking(turn)
+
+
+def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages without any model's reasoning, as many as before."""
+    return _without(messages, lambda _: False)
+
+
+def _without(
+    messages: Sequence[Message], keep: Callable[[ThinkingBlock], bool]
+) -> tuple[Message, ...]:
     return tuple(
         replace(message, blocks=kept) if kept != message.blocks else message
         for message in messages
-        for kept in [tuple(b for b in message.blocks if not isinstance(b, ThinkingBlock))]
+        for kept in [
+            tuple(b for b in message.blocks if not isinstance(b, ThinkingBlock) or keep(b))
+        ]
     )
 
 

@@ -8,6 +8,7 @@ JSON gives nothing, because a reader would have to guess what was meant.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import cast
 
@@ -35,7 +36,10 @@ def read(text: str) -> JsonObject | None:
     if respelled is None:
         return None
     decoder = json.JSONDecoder(
-        strict=False, object_pairs_hook=_without_twins, parse_constant=refuse_constant
+        strict=False,
+        object_pairs_hook=_without_twins,
+        parse_float=finite,
+        parse_constant=finite,
     )
     try:
         value, end = cast("tuple[JsonValue, int]", decoder.raw_decode(respelled))
@@ -85,9 +89,13 @@ def _without_twins(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     return found
 
 
-def refuse_constant(name: str) -> float:
-    """Python's reader takes NaN and Infinity, which are no JSON."""
-    raise ValueError(f"{name} is no JSON")
+def finite(number: str) -> float:
+    """A number as JSON has it: Python's reader also takes `NaN` and `Infinity`, and makes infinity
+    of `1e999`. Raises `ValueError`."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is no JSON number")
+    return value
 
 
 # What may stand at the end of JSON that was cut in the middle of a token.

@@ -24,7 +24,7 @@ from typing import Protocol
 from agent import tool_args
 from agent.breaker import Breaker, RunLimits
 from agent.calls import CallPorts, ModelCall, ModelCalls, text_of
-from agent.context import Budget, Working, without_thinking
+from agent.context import Budget, Working, without_seals
 from agent.errors import LimitReached, ProviderError
 from agent.events import StepEnded, ToolStarted
 from agent.history import lost_result
@@ -156,8 +156,8 @@ class AgentRun:
         cancelled.
         """
         await self._working.trim(self._budget(), self._calls.model.sizes)
-        # The process before may have trimmed otherwise: its thoughts may not fit what is sent now.
-        for message in without_thinking(self._task.resumed):
+        # The process before may have trimmed otherwise: its seals may not fit what is sent now.
+        for message in without_seals(self._task.resumed):
             self._working.append(message)
         await self._finish_resumed()
         step = 0
@@ -186,7 +186,7 @@ class AgentRun:
         completed = await self._calls.ask(advice=hint)
         if hint is None:
             return completed
-        (message,) = without_thinking([completed.message])
+        (message,) = without_seals([completed.message])
         return replace(completed, message=message)
 
     def _answered(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent.estimate import Estimator
 from agent.provider import ModelTraits, Provider, Usage
+from agent.windows import CAUTIOUS, is_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,12 @@ class ChatModel:
     context_tokens: int
     sizes: Estimator
     price: Callable[[Usage], int] | None = None
+
+    @property
+    def known_window(self) -> int | None:
+        """The window in tokens; None where it is only the cautious guess for an unknown model."""
+        guessed = self.context_tokens == CAUTIOUS and not is_known(self.id)
+        return None if guessed else self.context_tokens
 
     def cost_microusd(self, usage: Usage) -> int | None:
         """What a call cost in micro-dollars, or None without a price."""

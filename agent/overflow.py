@@ -1,7 +1,8 @@
 """Line 4: the ladder of a provider's overflow. Each rung makes the working copy smaller.
 
     compact      whole turns leave, to the limit that the provider stated
-    aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too
+    aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too, and no
+                 reasoning
     emergency    the current turn's question and its newest messages behind a boundary message
     reset        the current turn's question, and the list of calls that were executed
 
@@ -30,6 +31,7 @@ from agent.context import (
     map_blocks,
     shorten_results,
     size,
+    without_thinking,
 )
 from agent.errors import Refusal
 from agent.messages import Block, JsonValue, Message, ToolResultBlock, ToolUseBlock
@@ -65,12 +67,24 @@ def target_tokens(refusal: Refusal, estimated: int, fixed: int, reserved: int, b
     `fixed`: system prompt and tools, `reserved`: the reply. Where the provider stated its limit, and
     what was requested, our estimate is scaled by that; without a limit, half of what was sent.
     """
-    limit, requested = refusal.limit_tokens, refusal.requested_tokens
+    limit = refusal.limit_tokens
     if not limit:
         return min(budget, estimated // 2 - fixed)
-    scale = requested / estimated if requested and estimated else 1.0
     # What the provider counted may hold the reserved reply; then there is more room than needed.
-    return min(budget, round((limit - reserved) * ROOM / max(scale, 0.1)) - fixed)
+    return min(budget, round((limit - reserved) * ROOM / _scale(refusal, estimated)) - fixed)
+
+
+def estimated_limit(refusal: Refusal, estimated: int) -> int | None:
+    """The limit that a refusal of `estimated` tokens in all states, in tokens as we estimate them;
+    None where it states none."""
+    limit = refusal.limit_tokens
+    return round(limit / _scale(refusal, estimated)) if limit else None
+
+
+def _scale(refusal: Refusal, estimated: int) -> float:
+    """Tokens that the provider counts for each that we estimate."""
+    requested = refusal.requested_tokens
+    return max(requested / estimated, 0.1) if requested and estimated else 1.0
 
 
 def compact(working: Working, target: int, sizes: Sizes) -> Trimmed:
@@ -96,10 +110,10 @@ def _enough(turns: Sequence[Turn], over: int, sizes: Sizes) -> int:
 
 
 def aggressive(working: Working) -> Trimmed:
-    """At most 5 turns, and short results and inputs in all of them."""
+    """At most 5 turns, and short results and inputs and no reasoning in all of them."""
     trimmed = drop_turns(Trimmed(working), len(working.turns) - AGGRESSIVE_TURNS)
     shorter = shorten_results(trimmed.working, AGGRESSIVE_CHARACTERS, newest=True)
-    turns = tuple(tuple(map(_short_inputs, turn)) for turn in shorter.turns)
+    turns = tuple(tuple(map(_short_inputs, without_thinking(turn))) for turn in shorter.turns)
     return replace(trimmed, working=replace(shorter, turns=turns))
 
 

@@ -48,6 +48,15 @@ class CheckedCall:
     problem: str | None = None
 
 
+def parse(text: str) -> JsonValue:
+    """Plain JSON that every provider takes back, so without NaN and numbers beyond all bounds.
+    Raises `ValueError`, and `RecursionError` for nesting without end."""
+    value: JsonValue = json.loads(
+        text, parse_float=lenient_json.finite, parse_constant=lenient_json.finite
+    )
+    return value
+
+
 def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> bool:
     """Whether the answer ended before its calls did, whatever its stop reason says.
 
@@ -99,7 +108,7 @@ def _is_whole(call: ToolUseBlock, toolbox: Toolbox) -> bool:
 
 
 def _can_be_sent(arguments: JsonObject) -> bool:
-    """Whether every provider takes them back: Python also reads `1e999`, as infinity."""
+    """Whether every provider takes them back, whoever has read them."""
     level: list[JsonValue] = [arguments]
     for _ in range(DEEPEST):
         level = [inner for value in level for inner in _inside(value)]
@@ -167,7 +176,7 @@ def _closed_inside(value: JsonValue) -> JsonValue:
 
 def _parser_problem(raw: str) -> str:
     try:
-        value: object = json.loads(raw, parse_constant=lenient_json.refuse_constant)
+        value = parse(raw)
     except RecursionError:
         return f"The arguments are nested too deeply. {NOT_EXECUTED}"
     except ValueError as error:

@@ -7,7 +7,7 @@ to load is written down after (`Keeper.bound`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from agent.context import (
     map_blocks,
     size,
     trim,
+    without_seals,
     without_thinking,
 )
 from agent.history import repair
@@ -29,6 +30,8 @@ from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBloc
 from agent.overflow import Rung
 
 NO_IMAGE = "[An image was here that the model could not take.]"
+# Gives a smaller version of an image; None where there is none.
+Shrink = Callable[[ImageBlock], Awaitable[ImageBlock | None]]
 
 
 class Keeper(Protocol):
@@ -52,7 +55,7 @@ class WorkingCopy:
     """The messages of a run as they go to a model."""
 
     def __init__(self, working: Working, keeper: Keeper) -> None:
-        self._working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+        self._working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._keeper = keeper
         self._whole_turn = working.newest  # the current one, whatever leaves the copy
         self._untried = list(overflow.LADDER)
@@ -78,6 +81,10 @@ class WorkingCopy:
     def size(self, sizes: Sizes) -> int:
         """Estimated tokens of the messages."""
         return size(self._working, sizes)
+
+    def least(self, sizes: Sizes) -> int:
+        """Estimated tokens of the messages that even the last rung leaves."""
+        return size(overflow.reset(self._working, self._whole_turn).working, sizes)
 
     async def trim(self, budget: Budget, sizes: Sizes) -> None:
         """Line 1; once, before the loop."""
@@ -138,8 +145,8 @@ class WorkingCopy:
             if gentle:
                 working = replace(working, note=note)
         if working != before:
-            # What a model thought before belongs to a prefix that is not sent like that any more.
-            working = replace(working, turns=tuple(map(without_thinking, working.turns)))
+            # Seals belong to a prefix that is not sent like that any more.
+            working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
         if trimmed.dropped:
             await self._keeper.bound(rung, working)
@@ -155,16 +162,31 @@ class WorkingCopy:
         await self._take(trimmed, None)
         return True
 
+    async def smaller_images(self, shrink: Shrink) -> bool:
+        """Every image that can be made smaller; whether there was one."""
+        made = {image: await shrink(image) for image in self._images()}
+        return self._replace({image: less for image, less in made.items() if less is not None})
+
     def without_images(self) -> bool:
         """Every image becomes a line of text; whether there was one."""
+        return self._replace(dict.fromkeys(self._images(), TextBlock(NO_IMAGE)))
+
+    def _images(self) -> set[ImageBlock]:
+        messages = [message for turn in self._working.turns for message in turn]
+        blocks = [block for message in messages for block in message.blocks]
+        parts = [p for b in blocks if isinstance(b, ToolResultBlock) for p in b.content]
+        return {part for part in (*blocks, *parts) if isinstance(part, ImageBlock)}
+
+    def _replace(self, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> bool:
+        """Put something else in the place of these images; whether that changed anything."""
 
         def change(block: Block) -> Block:
             match block:
                 case ImageBlock():
-                    return TextBlock(NO_IMAGE)
+                    return images.get(block, block)
                 case ToolResultBlock():
                     parts = tuple(
-                        TextBlock(NO_IMAGE) if isinstance(part, ImageBlock) else part
+                        images.get(part, part) if isinstance(part, ImageBlock) else part
                         for part in block.content
                     )
                     return block if parts == block.content else replace(block, content=parts)
@@ -177,8 +199,8 @@ class WorkingCopy:
         return self._set(turns)
 
     def _set(self, turns: tuple[Turn, ...]) -> bool:
-        """What was thought before is bound to what is not sent like that any more."""
+        """Whether that is a change; seals are bound to what is not sent like that any more."""
         if turns == self._working.turns:
             return False
-        self._working = replace(self._working, turns=tuple(map(without_thinking, turns)))
+        self._working = replace(self._working, turns=tuple(map(without_seals, turns)))
         return True

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from channels.base import Address, Sender
+from memory.chats import ChatPlace, Chats, Move
 from memory.people import People
 
 
@@ -27,9 +28,10 @@ class ChannelAccess:
 class Access:
     """The one place that answers who may do what."""
 
-    def __init__(self, channels: Mapping[str, ChannelAccess], people: People) -> None:
+    def __init__(self, channels: Mapping[str, ChannelAccess], people: People, chats: Chats) -> None:
         self._channels = channels
         self._people = people
+        self._chats = chats
         self._owners: set[tuple[str, str]] = set()
 
     async def load(self) -> None:
@@ -51,7 +53,21 @@ class Access:
         rules = self._channels.get(address.channel, ChannelAccess())
         if self.is_owner(address.channel, sender.id) or sender.id in rules.allowed:
             return True
-        return not address.private and address.chat in rules.allowed
+        if address.private:
+            return False
+        if address.chat in rules.allowed:
+            return True
+        names = self._chats.names(ChatPlace(address.channel, address.account, address.chat))
+        return not rules.allowed.isdisjoint(names)
+
+    @property
+    def outdated(self) -> list[Move]:
+        """The moves of chats which the configuration still lists under an id that is no more."""
+        return [
+            move
+            for move in self._chats.moves
+            if move.old in self._channels.get(move.channel, ChannelAccess()).allowed
+        ]
 
     async def claim(self, channel: str, person: str, code: str) -> bool:
         """Make the person an owner by a one-time code; false for a used, old or wrong code."""

@@ -18,9 +18,11 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
+from bridge.chats import ChatKeeper
 from bridge.commands import CHANGING, Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
+from bridge.holds import Holds
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
@@ -30,14 +32,12 @@ from bridge.session import Scope, session_of
 from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
 from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
-from channels.base import Channel, InboundMessage, OutboundReply, Resumed, StopControl
+from channels.base import Channel, InboundMessage
 from channels.errors import NotStored
 from memory.clock import stamp
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
 from memory.inbox import Entry, Kind
-from memory.outbox import NewReply
-from memory.runs import Lost, Settlement
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,10 @@ class AgentBridge:
             self._deliveries,
             self._start,
         )
-        self._lanes = Lanes(group, self._turns.next_turn)
+        holds = Holds()
+        self._lanes = Lanes(group, holds.guard(self._turns.next_turn))
+        holds.bind(self._lanes.wake)
+        self.chats = ChatKeeper(services.chats, services.folders, holds, self._start, self._take_up)
         self._outages = Outages(self._lanes.wake)
         self._turns.bind(self._lanes, self._outages)
         self._stopping = Stopping(
@@ -124,7 +127,10 @@ class AgentBridge:
                 self._notices.answer(message, self._text(message, "error", id=error_id)), "error"
             )
 
-    async def _take_in(self, message: InboundMessage) -> None:
+    async def _take_in(self, received: InboundMessage) -> None:
+        message = await self.chats.take(received)
+        if message is None:
+            return
         place = self._place(message)
         if not message.addressed and not self._concerns_us(message, place):
             return
@@ -147,10 +153,13 @@ class AgentBridge:
         """After a start: deliver what is in the outbox, carry out stored commands, then take up every
         open message."""
         services, here = self._services, tuple(self._channels)
+        await self.chats.settle()
         for reply in await services.outbox.open_replies(here):
             self._start(self._deliveries.resume(reply), "resumed delivery")
         for lost in await services.runs.lost(here):
-            self._start(self._end_lost(lost), "lost run")
+            message = load(lost.body)
+            language = self._notices.language(message)
+            self._start(self._deliveries.end_lost(lost, message, language), "lost run")
         for row in await services.inbox.open_acts():
             message = load(row.body)
             if message.address.channel not in self._channels:
@@ -161,36 +170,17 @@ class AgentBridge:
             else:
                 self._start(self._act(message, row.id), "stored act")
         for session_key in await services.inbox.open_sessions(here):
-            for row in await services.inbox.open_turns(session_key):
-                message = load(row.body)
-                self._turns.expect(message, session_key)
-                self._turns.mark(message)  # whether it had a mark is not known any more
-            self._lanes.wake(session_key)
+            await self._take_up(session_key, session_key)
 
-    async def _end_lost(self, lost: Lost) -> None:
-        """A stop had closed the run's messages, and the process died before the run was settled: what
-        it had shown is ended with "Stopped."."""
-        message, run = load(lost.body), lost.run
-        say = self._notices.say(message)
-        journal = self._deliveries.log_of(run.run_id)
-        sink = self._channels[message.address.channel].open_reply(
-            message.address,
-            reply_to=message.message_id,
-            stop=StopControl(say("stop"), run.run_id),
-            journal=journal,
-            resumed=Resumed(run.preview_id),
-        )
-        reply = NewReply(
-            run.run_id,
-            message.address.private,
-            message.message_id,
-            self._notices.language(message),
-            await sink.compose(OutboundReply(say("stopped"))),
-            run.preview_id,
-        )
-        settlement = Settlement(lost.session, run.run_id, "cancelled", (), ())
-        row = await self._services.runs.settle(settlement, reply)
-        await self._deliveries.deliver(await self._services.outbox.get(row), sink, journal, None)
+    async def _take_up(self, former_key: str, session_key: str) -> None:
+        """Take up every open message of a session, which had another key before."""
+        if former_key != session_key:
+            self._turns.forget_session(former_key)
+        for row in await self._services.inbox.open_turns(session_key):
+            message = load(row.body)
+            self._turns.expect(message, session_key)
+            self._turns.mark(message)  # whether it had a mark is not known any more
+        self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more; running answers and commands get `patience_s` seconds, then they are

@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from agent.breaker import RunLimits
@@ -19,27 +20,34 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.chat_models import chat_models
+from bridge.chats import advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.log import Redactor, setup
+from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
+from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
+from bridge.upkeep import Upkeep, open_whole
+from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
+from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
+from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
 from memory.outbox import Outbox
 from memory.people import People
@@ -54,15 +62,16 @@ DATABASE = "galata.db"
 PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
 
 
-async def run_app(config: Config, *, data: Path, console: bool) -> int:
+async def run_app(config: Config, *, data: Path, runtime: Path, console: bool) -> int:
     """Run until a signal, or until the terminal's input ends and nothing else is switched on.
 
-    Returns the exit code: 0, or 1 when nothing could be started or every channel gave up.
+    `runtime`: the user's folder for lock files (`runtime_folder`). Returns the exit code: 0, or 1 when
+    nothing could be started or every channel gave up.
     """
     try:
-        with held(data):
+        with held(data), held_tokens(config, data, runtime):
             return await _run(config, data, console=console)
-    except FolderRefused as error:
+    except (FolderRefused, TokenInUse) as error:
         print(error, file=sys.stderr)  # noqa: T201 - to whoever started it
     except StoreError as error:
         print(f"galata: {error}", file=sys.stderr)  # noqa: T201
@@ -93,13 +102,16 @@ async def serve(
     """
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-        database = await Database.open(data / DATABASE)
+        database = await open_whole(data / DATABASE)
         stack.push_async_callback(database.close)
         models = await stack.enter_async_context(chat_models(config, redactor))
         services = turn_services(config, database, data, redactor, more_tools)
         await services.ratios.load()
-        access = Access(access_rules(config), services.people)
+        await services.chats.load()
+        access = Access(access_rules(config), services.people, services.chats)
         await access.load()
+        for move in access.outdated:
+            log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
         channels = build_channels(config, services.texts)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
@@ -109,13 +121,17 @@ async def serve(
                 terminal = ConsoleChannel(bridge.idle)
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
+            operation = Operation(config, database, data, services, channels)
+            upkeep = Upkeep(config, database, data, services, group)
             helpers = [
+                *await operation.start(group),
+                group.create_task(upkeep.run(), name="upkeep"),
                 group.create_task(_warm(models[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
             ]
-            failed = await _listen_until_over(bridge, channels, signals, group)
+            failed = await _listen_until_over(bridge, channels, operation.watch, signals, group)
             for task in helpers:
                 task.cancel()
             await signals.hurried(bridge.close(PATIENCE_S))
@@ -136,12 +152,13 @@ def _settings(config: Config) -> BridgeSettings:
 async def _listen_until_over(
     bridge: AgentBridge,
     channels: Mapping[str, Channel],
+    watch: ChannelWatch,
     signals: Signals,
     group: asyncio.TaskGroup,
 ) -> bool:
     """Listen on all channels until a signal, or until none listens any more; whether all gave up."""
     listeners = [
-        group.create_task(_listen(channel, bridge), name=f"channel {name}")
+        group.create_task(_listen(channel, bridge, watch), name=f"channel {name}")
         for name, channel in channels.items()
     ]
     log.info("ready: %s", ", ".join(channels))
@@ -175,8 +192,10 @@ def turn_services(
         outbox=Outbox(database),
         usage=usage,
         people=People(database),
-        daily=DailyFiles(data / "memory"),
-        transcripts=Transcripts(database, data / "transcripts"),
+        chats=Chats(database),
+        folders=ChatFolders(data),
+        daily=DailyFiles(data / MEMORY),
+        transcripts=Transcripts(database, data / TRANSCRIPTS),
         ratios=Ratios(TokenRatios(database)),
         errors=ErrorReporter(ErrorLog(database), redactor),
         texts=Texts.load(),
@@ -203,14 +222,16 @@ def run_limits(limits: Limits) -> RunLimits:
     )
 
 
-async def _listen(channel: Channel, bridge: AgentBridge) -> bool:
+async def _listen(channel: Channel, bridge: AgentBridge, watch: ChannelWatch) -> bool:
     """Whether the channel ended by itself (the terminal); false when it gave up."""
     try:
-        await supervise(channel, bridge.receive)
+        await supervise(channel, bridge.receive, failing=partial(watch.failing, channel.name))
     except ChannelFailed as error:
+        watch.gave_up(channel.name, str(error))
         print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
         log.error("channel %s stopped: %s", channel.name, error)
         return False
+    watch.ended(channel.name)
     return True
 
 

@@ -18,6 +18,7 @@ from channels.base import (
     Address,
     Channel,
     Delivered,
+    InboundMessage,
     OutboundReply,
     ReplyPart,
     ReplySink,
@@ -26,8 +27,8 @@ from channels.base import (
 )
 from channels.errors import ChannelError, ChannelUnavailable, NotStored, Unreachable
 from memory.errors import StoreError
-from memory.outbox import Outbox, OutboxReply, PartState, ReplyOutcome
-from memory.runs import Runs
+from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome
+from memory.runs import Lost, Runs, Settlement
 
 log = logging.getLogger(__name__)
 
@@ -129,19 +130,44 @@ class Deliveries:
 
     async def resume(self, reply: OutboxReply) -> None:
         """Go on with what an earlier process has left."""
-        say = Say(self._texts, reply.language)
-        channel = self._channels[reply.place.channel]
         to = destination(reply)
-        journal = self.log_of(reply.key)
-        sink = channel.open_reply(
-            to,
-            reply_to=reply.reply_to,
-            stop=StopControl(say("stop"), reply.key),
-            journal=journal,
-            resumed=Resumed(reply.preview_id),
-        )
+        sink, journal = self._again(to, reply.key, reply.reply_to, reply.preview_id, reply.language)
         async with self.in_order(to):
             await self.deliver(reply, sink, journal, None)
+
+    async def end_lost(self, lost: Lost, message: InboundMessage, language: str) -> None:
+        """A stop had closed the run's messages, `message` the newest of them, and the process died
+        before the run was settled: what it had shown is ended with "Stopped."."""
+        to, run = message.address, lost.run
+        sink, journal = self._again(to, run.run_id, message.message_id, run.preview_id, language)
+        stopped = OutboundReply(Say(self._texts, language)("stopped"))
+        reply = NewReply(
+            run.run_id,
+            to.private,
+            message.message_id,
+            language,
+            await sink.compose(stopped),
+            run.preview_id,
+        )
+        row = await self._runs.settle(
+            Settlement(lost.session, run.run_id, "cancelled", (), ()), reply
+        )
+        async with self.in_order(to):
+            await self.deliver(await self._outbox.get(row), sink, journal, None)
+
+    def _again(
+        self, to: Address, key: str, reply_to: str | None, preview_id: str | None, language: str
+    ) -> tuple[ReplySink, ReplyLog]:
+        """A reply that an earlier process has begun."""
+        journal = self.log_of(key)
+        sink = self._channels[to.channel].open_reply(
+            to,
+            reply_to=reply_to,
+            stop=StopControl(Say(self._texts, language)("stop"), key),
+            journal=journal,
+            resumed=Resumed(preview_id),
+        )
+        return sink, journal
 
     async def deliver(
         self, reply: OutboxReply, sink: ReplySink, journal: ReplyLog, token: CancelToken | None

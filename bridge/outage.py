@@ -56,6 +56,10 @@ class _State:
         return for_all or session in self.failing
 
 
+Changed = Callable[[str, RefusalKind | None], None]
+"""A provider, and why its breaker has opened; None: it answers."""
+
+
 class Outages:
     """The health of all providers, and who waits for them.
 
@@ -68,6 +72,11 @@ class Outages:
         self._waiting: dict[str, str] = {}  # session -> provider, the longest waiting first
         self._postponed: dict[str, int] = {}  # session -> times in a row
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._changed: Changed | None = None
+
+    def watch(self, changed: Changed) -> None:
+        """Call `changed` each time that a provider's breaker opens, and at each answer."""
+        self._changed = changed
 
     def health_for(self, session: str) -> SessionHealth:
         """What one session's calls ask and tell."""
@@ -101,6 +110,7 @@ class Outages:
             self._close(provider, was_down=state.outage is not None)
         if refusal is None:
             self._postponed.pop(session, None)
+            self._tell(provider, None)
 
     def postpone(self, session: str, down: ProviderDown) -> bool:
         """The session's question waits for the provider; false when it has waited often enough."""
@@ -155,7 +165,12 @@ class Outages:
         pause = PAUSES_S[min(opened, len(PAUSES_S) - 1)]
         state.outage = _Outage(kind, now + timedelta(seconds=pause), opened + 1)
         log.error("provider %s is down (%s); next try in %g s", provider, kind, pause)
+        self._tell(provider, kind)
         self._set_timer(provider, pause)
+
+    def _tell(self, provider: str, kind: RefusalKind | None) -> None:
+        if self._changed is not None:
+            self._changed(provider, kind)
 
     def _close(self, provider: str, *, was_down: bool) -> None:
         self._states[provider] = _State()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.messages import Block, ImageBlock, Message, TextBlock
+from agent.messages import Block, Message, TextBlock
+from bridge.pictures import Pictures
 from channels.base import Attachment, Channel, InboundMessage
 from channels.errors import FileRefused
-from channels.media import image_type
 
 # What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
 # at 4,096, Slack at 40,000.
@@ -37,15 +37,15 @@ class Question:
         return self.messages[-1]
 
 
-async def user_message(question: Question, channel: Channel) -> Message:
-    """Fetch what is attached and put everything into one user message.
+async def user_message(question: Question, channel: Channel, pictures: Pictures) -> Message:
+    """Fetch what is attached and put everything into one user message; pictures as they are sent.
 
     Raises `FileRefused`. Quotes and documents are marked as such: their words are not the
     sender's.
     """
     blocks: list[Block] = []
     for message in question.messages:
-        blocks += [await _attached(attachment, channel) for attachment in message.attachments]
+        blocks += [await _attached(file, channel, pictures) for file in message.attachments]
     texts = [part for message in question.messages for part in _texts(message)]
     said = "\n\n".join(texts)
     if question.speaker is not None:
@@ -65,13 +65,10 @@ def _quoted(text: str | None) -> str:
     return "\n".join(f"> {line}" for line in (text or "").splitlines())
 
 
-async def _attached(attachment: Attachment, channel: Channel) -> Block:
+async def _attached(attachment: Attachment, channel: Channel, pictures: Pictures) -> Block:
     data = await channel.fetch(attachment)
     if attachment.kind == "image":
-        media_type = image_type(data)  # what the platform claims may be wrong
-        if media_type is None:
-            raise FileRefused("no_picture")
-        return ImageBlock(media_type, data)
+        return await pictures.fit(data)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -18,7 +18,7 @@ Scope = Literal["shared", "one_per_person"]
 def session_of(address: Address, person: str, scope: Scope) -> SessionPlace:
     """The session in which `person` talks at `address`. `scope` matters in groups only; threads and
     topics are sessions of their own."""
-    parts = [quote(part, safe="-_") for part in (address.channel, address.account, address.chat)]
+    parts = [chat_key(address.channel, address.account, address.chat)]
     if address.thread is not None:
         parts.append("t=" + quote(address.thread, safe="-_."))
     if scope == "one_per_person" and not address.private:
@@ -31,5 +31,19 @@ def session_of(address: Address, person: str, scope: Scope) -> SessionPlace:
 def memory_scope(address: Address) -> str:
     """Whose memory a conversation belongs to: a private chat's person, or a group as a whole."""
     kind = "person" if address.private else "group"
-    parts = [quote(part, safe="-_") for part in (address.channel, address.account, address.chat)]
-    return ":".join([kind, *parts])
+    return f"{kind}:{chat_key(address.channel, address.account, address.chat)}"
+
+
+def chat_key(channel: str, account: str, chat: str) -> str:
+    """What the keys of all of a chat's sessions begin with."""
+    return ":".join(quote(part, safe="-_") for part in (channel, account, chat))
+
+
+def chat_of(session_key: str) -> str:
+    """The `chat_key` of a session's chat."""
+    return ":".join(session_key.split(":")[:3])
+
+
+def rekeyed(session_key: str, new_chat: str) -> str:
+    """The session's key when its chat has the `chat_key` `new_chat`."""
+    return new_chat + session_key.removeprefix(chat_of(session_key))

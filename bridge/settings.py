@@ -22,6 +22,7 @@ from bridge.stopping import WhoCanStop
 from bridge.timezones import is_zone, zone_hint
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
+from memory.settings import BackupSettings, RetentionSettings
 
 Language = Literal["auto", "en", "zh"]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -100,6 +101,17 @@ class Log(_Section):
     )
 
 
+class Health(_Section):
+    """What programs that watch the bot are told."""
+
+    port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="port of 127.0.0.1 for /healthz, /readyz and /metrics; default none",
+    )
+
+
 class Config(_Section):
     """Everything that can be configured. `load` and `from_environment` of `bridge.config` build it.
 
@@ -140,7 +152,14 @@ class Config(_Section):
     channels: Channels = Field(default_factory=Channels, description="chat platforms")
     limits: Limits = Field(default_factory=Limits, description="caps")
     context: Context = Field(default_factory=Context, description="what the model sees")
+    retention: RetentionSettings = Field(
+        default_factory=RetentionSettings, description="how long what is stored is kept"
+    )
+    backup: BackupSettings | None = Field(
+        default=None, description="backups by the clock; none without this section"
+    )
     log: Log = Field(default_factory=Log, description="logging")
+    health: Health = Field(default_factory=Health, description="for programs that watch the bot")
 
     @field_validator("timezone")
     @classmethod

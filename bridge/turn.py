@@ -109,7 +109,7 @@ class Turn:
         if asked_before is not None:
             question = await conversations.question_of(asked_before)
         if question is None:
-            question = await user_message(plan.question, plan.channel)
+            question = await user_message(plan.question, plan.channel, self._services.pictures)
         if not question.blocks and not plan.begun:
             raise NothingToRetry
         return question
@@ -133,7 +133,8 @@ class Turn:
         )
         health = self._outages.health_for(plan.session_key)
         keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts, health)
-        calls = CallPorts(health, self._book, self._display.take)
+        shrink = services.pictures.smaller
+        calls = CallPorts(health, self._book, self._display.take, shrink=shrink)
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
 
     def _tools(self) -> Sequence[Tool]:

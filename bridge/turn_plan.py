@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from agent.breaker import RunLimits
@@ -11,12 +11,15 @@ from agent.tools import Tool
 from bridge.compaction import CompactionServices, Subject
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
+from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
 from bridge.texts import Texts
 from channels.base import Channel
+from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
+from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.outbox import Outbox
 from memory.people import People
@@ -47,6 +50,8 @@ class TurnServices:
     outbox: Outbox
     usage: UsageStore
     people: People
+    chats: Chats
+    folders: ChatFolders
     daily: DailyFiles
     transcripts: Transcripts
     ratios: Ratios
@@ -54,6 +59,7 @@ class TurnServices:
     texts: Texts
     gate: MonthlyGate
     settings: TurnSettings
+    pictures: Pictures = field(default_factory=Pictures)
     more_tools: tuple[Tool, ...] = ()
 
     @property

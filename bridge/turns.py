@@ -149,6 +149,11 @@ class Turns:
         for key in keys:
             self._tokens.release(key)
 
+    def forget_session(self, session_key: str) -> None:
+        """Nothing waits under this key any more: the session has another one."""
+        for known in self._tokens.of_session(session_key):
+            self._tokens.release(known.request_id)
+
     # What a turn is made of -----------------------------------------------------------------------
 
     async def _oldest(self, session_key: str) -> list[_Waiting]:

@@ -88,7 +88,9 @@ class InboundMessage:
     false for group text that is not meant for the bot. `quote` is the text that it replies to or
     quotes: untrusted. `unreadable` names a kind that cannot be read yet (`voice`, `sticker`).
     `joined_deaf`: the bot was added to a group in which it cannot see mentions. `edited_command`: a
-    message was edited into a command, which is not carried out.
+    message was edited into a command, which is not carried out. `joined`, `left`: the bot can
+    write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
+    `moved_from`: this chat had that id before. Nobody wrote these three.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut), else 0.
     """
@@ -107,6 +109,9 @@ class InboundMessage:
     unreadable: str | None = None
     joined_deaf: bool = False
     edited_command: bool = False
+    joined: bool = False
+    left: bool = False
+    moved_from: str | None = None
     more_expected_s: float = 0.0
 
 
@@ -272,6 +277,12 @@ class Channel(Protocol):
     @property
     def capabilities(self) -> Capabilities:
         """Fixed for the life of the channel."""
+        ...
+
+    @property
+    def receiving(self) -> bool:
+        """Whether messages reach us right now, as far as the platform shows it; false outside of
+        `listen`."""
         ...
 
     async def listen(self, receive: Receive) -> None:

@@ -75,10 +75,25 @@ class ConsoleChannel:
         self._numbers = itertools.count(1)
         self._receive: Receive | None = None
         self._running: list[StopControl] = []
+        self._reading = False
+
+    @property
+    def receiving(self) -> bool:
+        """Until the input ends."""
+        return self._reading
 
     async def listen(self, receive: Receive) -> None:
         """Read lines until the input ends, then wait for running answers."""
         self._receive = receive
+        self._reading = True
+        try:
+            await self._read(receive)
+        finally:
+            self._reading = False
+        await self._idle()
+        self._write("\n" if self._typed else "")
+
+    async def _read(self, receive: Receive) -> None:
         self._prompt()
         while (line := await self._lines.next()) is not None:
             if line.strip():
@@ -87,8 +102,6 @@ class ConsoleChannel:
                     await self._idle()
             else:
                 self._prompt()
-        await self._idle()
-        self._write("\n" if self._typed else "")
 
     async def interrupt(self) -> bool:
         """Ctrl-C: stop the running answer; false when nothing runs."""

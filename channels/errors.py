@@ -34,12 +34,22 @@ class ChannelFailed(ChannelError):
     """Give up; the text is one line for the operator that names the configuration key."""
 
 
-FileReason = Literal["too_large", "gone", "no_picture", "no_text", "no_scope", "unavailable"]
+FileReason = Literal[
+    "too_large",
+    "too_many_pixels",
+    "gone",
+    "no_picture",
+    "broken_picture",
+    "no_text",
+    "no_scope",
+    "unavailable",
+]
 
 
 class FileRefused(ChannelError):
     """An attached file cannot be had. `reason` names the sentence that its sender is told, `limit`
-    is the largest size in words, where it was too large; the text is for the log."""
+    is the largest size in words, where it was too large, or the most megapixels; the text is for
+    the log."""
 
     def __init__(self, reason: FileReason, detail: str = "", *, limit: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)

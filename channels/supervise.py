@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 
 from channels.base import Channel, Receive
 from channels.errors import ChannelFailed, ChannelUnavailable
@@ -16,8 +17,15 @@ LONGEST_WAIT_S = 60.0
 HEALTHY_AFTER_S = 60.0  # a connection that lasted this long starts the backoff anew
 
 
-async def supervise(channel: Channel, receive: Receive) -> None:
-    """Listen until cancelled, or until the channel's input ends (the terminal).
+def _untold(_: str) -> None:
+    """Nobody asked."""
+
+
+async def supervise(
+    channel: Channel, receive: Receive, *, failing: Callable[[str], None] = _untold
+) -> None:
+    """Listen until cancelled, or until the channel's input ends (the terminal). `failing` is told why,
+    each time that it cannot listen.
 
     Raises `ChannelFailed` when trying again is useless; everything else is tried again after 1, 2, 4
     … 60 seconds (with up to a quarter more, so that many bots do not come back at once), or after
@@ -40,6 +48,7 @@ async def supervise(channel: Channel, receive: Receive) -> None:
         if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S:
             wait_s = FIRST_WAIT_S
         pause_s = asked_s if asked_s is not None else wait_s * random.uniform(1, 1.25)  # noqa: S311
+        failing(reason)
         log.warning("channel %s: %s; next try in %.0f s", channel.name, reason, pause_s)
         await asyncio.sleep(pause_s)
         wait_s = min(wait_s * 2, LONGEST_WAIT_S)

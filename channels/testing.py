@@ -125,13 +125,18 @@ class FakeChannel:
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None
+    receiving: bool = False
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(time.time_ns()))
 
     async def listen(self, receive: Receive) -> None:
         """Until cancelled."""
         self.receive = receive
+        self.receiving = True
         self.changed.set()
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.receiving = False
 
     def open_reply(
         self,

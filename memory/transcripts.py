@@ -26,6 +26,7 @@ from memory.rendering import Record, Renderer, wrap
 log = logging.getLogger(__name__)
 
 LATEST = "latest"
+_UNFINISHED = "unfinished"
 _PAGE = 20  # messages in one query: images can make them large, and others read in between
 
 
@@ -129,6 +130,28 @@ class Transcripts:
             log.warning("session %d: %s was not renewed: %s", session, LATEST, problem)
         return path.relative_to(self._folder.parent).as_posix()
 
+    async def clean(self, before: datetime, most_bytes: int) -> int:
+        """Delete snapshots that were written before that, and the oldest of what is more than
+        `most_bytes` together; how many. Raises `OSError`."""
+        return await asyncio.to_thread(self._clean, before.timestamp(), most_bytes)
+
+    def _clean(self, before: float, most_bytes: int) -> int:
+        with self._writing:
+            found = [(path, path.stat()) for path in self._folder.glob("*/*.jsonl")]
+            newest_first = sorted(found, key=lambda one: one[1].st_mtime, reverse=True)
+            total, deleted = 0, 0
+            for path, facts in newest_first:
+                total += facts.st_size
+                if facts.st_mtime < before or total > most_bytes:
+                    path.unlink()
+                    deleted += 1
+            for folder in self._folder.glob("*/"):
+                if not any(folder.glob("*.jsonl")):
+                    (folder / LATEST).unlink(missing_ok=True)
+                    (folder / _UNFINISHED).unlink(missing_ok=True)
+                    folder.rmdir()
+        return deleted
+
     def _write(
         self, folder: Path, messages: Sequence[Message], now: datetime
     ) -> tuple[Path, OSError | None]:
@@ -162,7 +185,7 @@ def _unused(folder: Path, now: datetime) -> Path:
 
 def _write_file(path: Path, data: bytes) -> None:
     """Write and sync under another name first; what a crash leaves under that is replaced."""
-    fresh = path.with_name("unfinished")
+    fresh = path.with_name(_UNFINISHED)
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)

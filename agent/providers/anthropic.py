@@ -26,7 +26,7 @@ from agent.provider import (
 from agent.providers.anthropic_body import has_thinking, render
 from agent.providers.client import SdkProvider, connection_limits, stop_reason, stream_ended
 from agent.providers.errors import refusal_of
-from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
+from agent.providers.wire import clean, parse_arguments, unique_calls
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -191,8 +191,6 @@ class _Answer:
             if block is not None
         )
         stop = stop_reason(self._stop, _STOPS, self._model)
-        if is_cut(calls, self._usage, self._request):
-            stop = "length"  # whatever a compatible server calls it
         return Completed(Message("assistant", whole), stop, self._usage)
 
     def _finished(self, draft: _Draft) -> Block | None:

@@ -152,9 +152,9 @@ class _Conversation:
         return rendered
 
     def _reasoning(self, message: Message) -> str | None:
-        """A message's own goes back with its calls: nobody needs it elsewhere. DeepSeek and others
-        in thinking mode want some in each message once a conversation has calls; within a run it is
-        the model's own, which the loop keeps."""
+        """A message's own goes back with its calls, in later turns too: nobody needs it elsewhere.
+        DeepSeek and others in thinking mode want some in each message once a conversation has calls;
+        the model's own is what `agent.context.without_seals` keeps."""
         dialect = self._dialect.reasoning
         if dialect == "none" or not self._tools:
             return None

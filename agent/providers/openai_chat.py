@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent.deadlines import StreamWatch
-from agent.errors import Refusal, RefusalKind
 from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from agent.provider import (
     Completed,
@@ -24,7 +23,6 @@ from agent.provider import (
     UsageReport,
 )
 from agent.providers.client import (
-    AnswerFailed,
     SdkProvider,
     connection_limits,
     stop_reason,
@@ -32,7 +30,7 @@ from agent.providers.client import (
 )
 from agent.providers.errors import refusal_of
 from agent.providers.openai_body import Dialect, learnt, render
-from agent.providers.wire import clean, is_cut, parse_arguments, unique_calls
+from agent.providers.wire import clean, parse_arguments, unique_calls
 from agent.settings import ProviderSettings
 
 if TYPE_CHECKING:
@@ -95,7 +93,8 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
     async def _open(
         self, client: AsyncOpenAI, request: ModelRequest, model: str
     ) -> AsyncStream[ChatCompletionChunk]:
-        """Start the call; again while each refusal teaches something new of the server."""
+        """Start the call; again while each refusal teaches something new of the server. What was
+        learnt stays, also when the next try fails for another reason or is cancelled."""
         from openai import APIStatusError
 
         dialect = self._dialects.get(request.model, Dialect())
@@ -110,8 +109,8 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 if dialect in tried:
                     raise
                 tried.add(dialect)
-            else:
                 self._dialects[request.model] = dialect
+            else:
                 return chunks
 
 
@@ -202,8 +201,8 @@ class _Answer:
             call.parts.append(function.arguments)
 
     def completed(self) -> Completed:
-        """The whole message. Raises `AnswerFailed` when no end came, or nothing did because the input
-        fills the window. Some servers give no finish reason; the usage of all of it is an end too."""
+        """The whole message. Raises `AnswerFailed` when no end came. Some servers give no finish
+        reason; the usage of all of it is an end too."""
         if self._stop is None and not self._counted:
             raise stream_ended("a finish reason")
         calls = unique_calls(map(_finished, self._calls), self._request.messages)
@@ -214,20 +213,7 @@ class _Answer:
             blocks.append(TextBlock(clean("".join(self._text))))
         blocks += calls
         stop = "refusal" if self._refused else stop_reason(self._stop, _STOPS, self._model)
-        if is_cut(calls, self._usage, self._request):
-            stop = "length"  # whatever the server calls it
-        if stop == "length" and not blocks:
-            self._raise_if_window_is_full()
         return Completed(Message("assistant", tuple(blocks)), stop, self._usage)
-
-    def _raise_if_window_is_full(self) -> None:
-        """MiMo and others cut the input to their window and answer `length` with no token."""
-        if self._usage is not None and self._usage.output_tokens == 0:
-            used = self._usage.input_tokens + self._usage.cache_read_tokens
-            detail = "the answer was cut before its first token"
-            raise AnswerFailed(
-                Refusal(RefusalKind.OVERFLOW, requested_tokens=used or None, detail=detail)
-            )
 
 
 def _finished(call: _Call) -> ToolUseBlock:

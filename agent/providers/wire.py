@@ -9,16 +9,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
+from agent import tool_args
 from agent.messages import (
     ImageBlock,
     JsonObject,
-    JsonValue,
     Message,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
-from agent.provider import ModelRequest, Usage
 
 NO_IMAGES = "[image left out: this model cannot see images]"
 NO_CONTENT = "(no content)"  # where a text may not be left out; blank text is refused everywhere
@@ -78,17 +77,12 @@ def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
     if not text.strip():
         return {}, None
     try:
-        value = cast("JsonValue", json.loads(text, parse_constant=_refuse_constant))
+        value = tool_args.parse(text)
         if isinstance(value, dict):
             return arguments_object(value), None
     except (ValueError, RecursionError):
         pass
     return {}, clean(text)
-
-
-def _refuse_constant(name: str) -> float:
-    """NaN and Infinity are no JSON: no request that holds them could be sent."""
-    raise ValueError(f"{name} is no JSON")
 
 
 def unique_calls(calls: Iterable[ToolUseBlock], earlier: Iterable[Message]) -> list[ToolUseBlock]:
@@ -105,13 +99,6 @@ def unique_calls(calls: Iterable[ToolUseBlock], earlier: Iterable[Message]) -> l
         seen.add(fresh)
         result.append(replace(call, id=fresh, name=clean(call.name)))
     return result
-
-
-def is_cut(calls: Iterable[ToolUseBlock], usage: Usage | None, request: ModelRequest) -> bool:
-    """Whether an answer with broken arguments met its cap, whatever its stop reason says: some
-    servers report `tool_calls` then (field case 143)."""
-    spent = 0 if usage is None else usage.output_tokens
-    return spent >= request.max_output_tokens and any(call.raw is not None for call in calls)
 
 
 class WireIds:

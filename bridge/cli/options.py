@@ -42,6 +42,7 @@ class Options:
     file: Path = Path("-")
     format: str = ""
     repair: bool = False
+    as_json: bool = False
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -19,6 +19,7 @@ _COMMANDS = (
     (("setup",), "setup:setup", "four questions, then the bot answers in Telegram or Slack"),
     (("config", "check"), "config:check", "every fault of the configuration"),
     (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
+    (("status",), "status:show", "what the running bot does: channels, queues, errors"),
     (("doctor",), "doctor:doctor", "check everything, with the fix for what is wrong"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
@@ -97,6 +98,8 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         command.add_argument(
             "session", nargs="?", metavar="SESSION", help="its key or number; without it: the list"
         )
+    elif words == ("status",):
+        command.add_argument("--json", action="store_true", dest="as_json", help="as JSON")
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
     elif words == ("debug", "refusal"):

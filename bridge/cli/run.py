@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.cli.options import Options
@@ -20,7 +19,7 @@ def run(options: Options) -> int:
     """The channels that are configured; the terminal too, where there is one, or nothing else."""
     config = options.load_config()
     on = config.channels.telegram or config.channels.slack
-    return start(config, options.data, console=on is None or sys.stdin.isatty())
+    return start(config, options, console=on is None or sys.stdin.isatty())
 
 
 def chat(options: Options) -> int:
@@ -32,10 +31,10 @@ def chat(options: Options) -> int:
     terminal_only = config.model_copy(
         update={"channels": Channels(), "log": config.log.model_copy(update=quiet)}
     )
-    return start(terminal_only, options.data, console=True)
+    return start(terminal_only, options, console=True)
 
 
-def start(config: Config, data: Path, *, console: bool) -> int:
+def start(config: Config, options: Options, *, console: bool) -> int:
     """Run the bot until it ends; its exit code. Raises `CommandFailed`."""
     if config.local_model:
         from bridge.cli.embedded import prepare
@@ -43,5 +42,7 @@ def start(config: Config, data: Path, *, console: bool) -> int:
         prepare()
     os.umask(OWNER_ONLY)
     from bridge.app import run_app
+    from bridge.token_lock import runtime_folder
 
-    return asyncio.run(run_app(config, data=data, console=console))
+    runtime = runtime_folder(options.environ)
+    return asyncio.run(run_app(config, data=options.data, runtime=runtime, console=console))

@@ -74,7 +74,7 @@ def setup(options: Options) -> int:
     contents[config_file] = written.config.encode()
     _write(contents, there)
     say(f"Later: make run CONFIG={config_file}\n")
-    return start(_load(config_file, options.environ, written.secrets), options.data, console=False)
+    return start(_load(config_file, options.environ, written.secrets), options, console=False)
 
 
 def _earlier(path: Path, raw: bytes | None, environ: Mapping[str, str]) -> Earlier | None:

@@ -61,6 +61,7 @@ class SlackChannel:
         self._errands = Errands()
         self._replies: WeakSet[SlackReply] = WeakSet()
         self._presses = Presses(self._api, self._urls, self._errands, self._in_the_making)
+        self._connected = False
 
     @property
     def name(self) -> str:
@@ -71,6 +72,12 @@ class SlackChannel:
     def capabilities(self) -> Capabilities:
         """Reactions and buttons; no slash commands in threads."""
         return _CAPABILITIES
+
+    @property
+    def receiving(self) -> bool:
+        """Whether the websocket is connected, as of the last look at it; over HTTP whether the port
+        is open."""
+        return self._connected
 
     async def identify(self) -> BotIdentity:
         """Ask Slack who the bot is, which also checks the bot token. Raises `ChannelFailed`,
@@ -109,9 +116,12 @@ class SlackChannel:
         )
         if settings.app_token is not None:
             token = settings.app_token.get_secret_value()
-            await run_socket(self._api, app, token, self._connecting)
+            await run_socket(self._api, app, token, self._connecting, self._see)
         elif settings.http_port is not None:
-            await run_http(app, settings.http_port)
+            await run_http(app, settings.http_port, self._see)
+
+    def _see(self, connected: bool) -> None:
+        self._connected = connected
 
     def open_reply(
         self,

@@ -24,6 +24,7 @@ _CLOSE_S = 2.0
 _TASKS = ("message_processor", "current_session_monitor", "message_receiver")
 
 Step = Callable[[], Awaitable[None]]
+Seen = Callable[[bool], None]  # told whether there is a connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ DEFAULT_TIMING: Final = ConnectionTiming()
 
 
 async def run_socket(
-    api: SlackApi, app: AsyncApp, app_token: str, timing: ConnectionTiming
+    api: SlackApi, app: AsyncApp, app_token: str, timing: ConnectionTiming, seen: Seen
 ) -> None:
-    """Receive by Socket Mode until cancelled.
+    """Receive by Socket Mode until cancelled; `seen` is told at each look at the connection.
 
     Raises `ChannelUnavailable` when there is no connection for `lost_after_s` (the SDK's client
     tries to mend it by itself, but with a ticket that was refused it would do so for ever), and
@@ -62,14 +63,16 @@ async def run_socket(
         except TimeoutError:
             raise ChannelUnavailable("Slack's websocket cannot be opened") from None
         log.info("listening by Socket Mode")
-        await _watch(handler, timing)
+        await _watch(handler, timing, seen)
     finally:
+        seen(False)
         await _close(handler)
 
 
-async def run_http(app: AsyncApp, port: int) -> None:
-    """Receive signed requests at `/slack/events` of a local port until cancelled. Raises
-    `ChannelFailed` when the port is in use."""
+async def run_http(app: AsyncApp, port: int, seen: Seen) -> None:
+    """Receive signed requests at `/slack/events` of a local port until cancelled; `seen` is told when
+    it is open (whether Slack reaches it cannot be known). Raises `ChannelFailed` when the port is in
+    use."""
     runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=_CLOSE_S)
     await runner.setup()
     try:
@@ -79,18 +82,22 @@ async def run_http(app: AsyncApp, port: int) -> None:
             reason = error.strerror or type(error).__name__
             raise ChannelFailed(f"channels.slack.http_port: {port}: {reason}") from None
         log.info("listening on port %d", port)
+        seen(True)
         await asyncio.Event().wait()
     finally:
+        seen(False)
         await runner.cleanup()
 
 
-async def _watch(handler: AsyncSocketModeHandler, timing: ConnectionTiming) -> None:
+async def _watch(handler: AsyncSocketModeHandler, timing: ConnectionTiming, seen: Seen) -> None:
     loop = asyncio.get_running_loop()
-    seen = loop.time()
+    last = loop.time()
     while True:
-        if await handler.client.is_connected():
-            seen = loop.time()
-        elif loop.time() - seen > timing.lost_after_s:
+        connected = await handler.client.is_connected()
+        seen(connected)
+        if connected:
+            last = loop.time()
+        elif loop.time() - last > timing.lost_after_s:
             raise ChannelUnavailable(f"no connection to Slack for {timing.lost_after_s:.0f} s")
         await asyncio.sleep(timing.look_s)
 

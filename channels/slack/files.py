@@ -33,7 +33,7 @@ class _Busy(Exception):
 
 
 async def fetch(api: SlackApi, attachment: Attachment, repeats_s: tuple[float, ...]) -> bytes:
-    """An image up to 10 MB, checked to be one, or a text up to 1 MB; `repeats_s` are the pauses
+    """An image up to 20 MB, checked to be one, or a text up to 1 MB; `repeats_s` are the pauses
     before a download is tried again. Raises `FileRefused`."""
     most = MAX_IMAGE_BYTES if attachment.kind == "image" else MAX_TEXT_BYTES
     _check_size(attachment.size_bytes or 0, most)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from channels.base import Attachment
 from channels.media import kind_of
 
-MAX_IMAGE_BYTES: Final = 10_000_000
+MAX_IMAGE_BYTES: Final = 20_000_000  # as much as Telegram hands out; Slack itself has no such limit
 
 _SPOKEN = "slack_audio"  # the subtype of a clip that was recorded in Slack
 

@@ -11,6 +11,7 @@ from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
 from channels.telegram.limiter import Limiter, Urgency
+from channels.telegram.moves import Moves
 from channels.telegram.settings import TelegramSettings
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
@@ -36,6 +37,7 @@ class Api:
     bot: Bot
     polling: HTTPXRequest
     sending: HTTPXRequest
+    moves: Moves
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
@@ -52,15 +54,16 @@ def build_api(settings: TelegramSettings) -> Api:
     context = httpx.create_ssl_context()  # shared: loading the certificates takes 20 ms
     sending = _request(settings, context, connections=_CONNECTIONS)
     polling = _request(settings, context, connections=1)
+    moves = Moves()
     bot: Bot = ExtBot(
         settings.token.get_secret_value(),
         base_url=f"{root}/bot",
         base_file_url=f"{root}/file/bot",
         request=sending,
         get_updates_request=polling,
-        rate_limiter=Limiter(),
+        rate_limiter=Limiter(moves),
     )
-    return Api(bot, polling, sending)
+    return Api(bot, polling, sending, moves)
 
 
 def _request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +28,7 @@ from channels.telegram.errors import listening_failed, name_of
 from channels.telegram.files import fetch
 from channels.telegram.limiter import Dropped
 from channels.telegram.parse import CHANNEL, BotIdentity
-from channels.telegram.poll import Poller
+from channels.telegram.poll import Poller, stored
 from channels.telegram.reply import TelegramReply
 from channels.telegram.settings import TelegramSettings
 
@@ -66,6 +67,11 @@ class TelegramChannel:
         return _CAPABILITIES
 
     @property
+    def receiving(self) -> bool:
+        """Whether getUpdates has returned within the last 90 s."""
+        return self._poller.receiving
+
+    @property
     def bot_id(self) -> str:
         """The bot's numeric id, which its token begins with: the `account` of its addresses."""
         return self._api.bot.token.partition(":")[0]
@@ -97,7 +103,16 @@ class TelegramChannel:
         identity = await self.identify()
         log.info("connected as bot %d", identity.id)
         await self._set_menu()
-        await self._poller.run(identity, receive)
+        moves = asyncio.create_task(self._tell_moves(receive), name="chats that have moved")
+        try:
+            await self._poller.run(identity, receive)
+        finally:
+            moves.cancel()
+            await asyncio.wait({moves})
+
+    async def _tell_moves(self, receive: Receive) -> None:
+        """Hand on what a refused request has told of a group's new id."""
+        await self._api.moves.tell(self.bot_id, lambda move: stored(move, "a move", receive))
 
     def open_reply(
         self,
@@ -120,7 +135,9 @@ class TelegramChannel:
         )
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
-        """Set or clear 👀 on a message."""
+        """Set or clear 👀 on a message; on none where the chat's number has changed since."""
+        if not message_id:
+            return False
         reaction = [ReactionTypeEmoji(ReactionEmoji.EYES)] if waiting else []
         try:
             return await self._api.bot.set_message_reaction(

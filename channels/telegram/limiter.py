@@ -12,7 +12,7 @@ request says what it is:
 - what names no chat (the answer to a press) goes out at once.
 
 A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
-there until then.
+there until then. A message to a group that has another id by now goes there (`moves`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from aiolimiter import AsyncLimiter
-from telegram.error import TelegramError
+from telegram.error import ChatMigrated, TelegramError
 from telegram.ext import BaseRateLimiter
 
 from channels.parts import Passage
 from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
+from channels.telegram.moves import Moves
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +67,10 @@ class _Chat:
 class Limiter(BaseRateLimiter[Urgency]):
     """Passes, delays or drops the requests of one bot, in one event loop."""
 
-    __slots__ = ("_chats", "_overall", "_sweep_at")
+    __slots__ = ("_chats", "_moves", "_overall", "_sweep_at")
 
-    def __init__(self) -> None:
+    def __init__(self, moves: Moves) -> None:
+        self._moves = moves
         self._overall = AsyncLimiter(30, 1)
         self._chats: dict[str, _Chat] = {}
         self._sweep_at = _SWEEP_FROM
@@ -95,6 +97,27 @@ class Limiter(BaseRateLimiter[Urgency]):
     ) -> Result:
         """Send when it is this request's turn. Raises `Dropped`, `Halted`, and what the request
         raises."""
+        asked = data.get("chat_id")
+        redirected = self._moves.redirect(data)
+        try:
+            answer = await self._in_turn(callback, args, kwargs, data, rate_limit_args)
+        except ChatMigrated as error:
+            if redirected or not self._moves.learn(data, error.new_chat_id):
+                raise
+            redirected = True
+            answer = await self._in_turn(callback, args, kwargs, data, rate_limit_args)
+        if redirected:
+            self._moves.sent(asked, answer)
+        return answer
+
+    async def _in_turn(
+        self,
+        callback: Send,
+        args: Any,
+        kwargs: dict[str, Any],
+        data: dict[str, Any],
+        rate_limit_args: Urgency | None,
+    ) -> Result:
         chat_id = data.get("chat_id")
         if chat_id is None or rate_limit_args is None:
             return await callback(*args, **kwargs)

@@ -1,9 +1,10 @@
 """Updates to `InboundMessage`: pure, and the only reader of Telegram's shapes. Strings are whole.
 
-What is no message for the bot gives None: service messages, posts of channels, other bots, unknown
-kinds. Forwards, messages via an inline bot and automatic channel posts carry no command, and in a
-group they are never addressed to the bot: whoever passed them on did not write them. An edit is not
-carried out; one that makes a command is told so, all others are nothing.
+What is no message for the bot gives None: service messages (but those of a group that gets another
+id), posts of channels, other bots, unknown kinds. Forwards, messages via an inline bot and automatic
+channel posts carry no command, and in a group they are never addressed to the bot: whoever passed
+them on did not write them. An edit is not carried out; one that makes a command is told so, all
+others are nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from channels.base import Address, Attachment, Command, InboundMessage, Press, S
 from channels.chunking import units
 from channels.telegram.keyboard import press_of
 from channels.telegram.media import attachments_of, unreadable_kind
+from channels.telegram.moves import moved
 
 CHANNEL = "telegram"
 
@@ -60,11 +62,13 @@ def parse(update: Update, bot: BotIdentity, *, received_at: datetime) -> Inbound
     if update.callback_query is not None:
         return _press(update.callback_query, bot, received_at)
     if update.my_chat_member is not None:
-        return _joined(update.my_chat_member, bot)
+        return _membership(update.my_chat_member, bot)
     return None
 
 
 def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
+    if message.migrate_to_chat_id or message.migrate_from_chat_id:
+        return _moved(message, bot)
     sender = _sender(message)
     content = message.text or message.caption
     attachments, unreadable = attachments_of(message), unreadable_kind(message)
@@ -127,21 +131,33 @@ def _press(query: CallbackQuery, bot: BotIdentity, at: datetime) -> InboundMessa
     )
 
 
-def _joined(change: ChatMemberUpdated, bot: BotIdentity) -> InboundMessage | None:
-    """The bot was added to a group in which it sees no mentions: privacy mode is on, and it is no
-    administrator."""
+def _moved(message: Message, bot: BotIdentity) -> InboundMessage:
+    """A group became a supergroup: told in both chats."""
+    here = message.chat.id
+    old = message.migrate_from_chat_id or here
+    new = message.migrate_to_chat_id or here
+    return moved(str(bot.id), str(old), str(new), message.date)
+
+
+def _membership(change: ChatMemberUpdated, bot: BotIdentity) -> InboundMessage | None:
+    """The bot was added, removed, blocked or let in again. Privacy mode is on, and it is no
+    administrator: it sees no mentions."""
     new = change.new_chat_member
-    came = _is_in(new) and not _is_in(change.old_chat_member)
-    sees_all = bot.sees_all_group_messages or new.status == ChatMember.ADMINISTRATOR
-    if change.chat.type not in _GROUPS or not came or sees_all:
+    here, before = _is_in(new), _is_in(change.old_chat_member)
+    if change.chat.type == Chat.CHANNEL or here == before:
         return None
+    sees_all = bot.sees_all_group_messages or new.status == ChatMember.ADMINISTRATOR
+    deaf = here and change.chat.type in _GROUPS and not sees_all
     return InboundMessage(
         address=_address(change.chat, None, bot),
-        event="joined",
+        event=f"joined:{int(change.date.timestamp())}" if here else "left",
         message_id="",
         sender=_person(change.from_user),
         sent_at=change.date,
-        joined_deaf=True,
+        addressed=deaf,
+        joined_deaf=deaf,
+        joined=here,
+        left=not here,
     )
 
 

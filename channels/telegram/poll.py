@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 import traceback
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
 from urllib.parse import urlencode
@@ -22,7 +24,7 @@ from telegram import Update
 from telegram.error import TelegramError
 
 from channels.base import InboundMessage, Receive
-from channels.errors import NotStored
+from channels.errors import ChannelUnavailable, NotStored
 from channels.telegram.api import Api
 from channels.telegram.errors import Meaning, listening_failed, meaning_of
 from channels.telegram.parse import BotIdentity, parse
@@ -33,7 +35,9 @@ log = logging.getLogger(__name__)
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 
 _POLL_S = 30  # how long Telegram holds a request that has nothing to return
-_GRACE_S = 10.0  # more than that without an answer: the connection is dead
+_GRACE_S = 10.0  # more than that without a byte: the connection is dead
+RETURN_S = 90.0  # without a whole answer to getUpdates: neither health nor a connection to keep
+_REBUILD_S = 5.0
 _STORE_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # waits while nothing can be stored, then the last
 _FAULT_AGAIN_S = (0.2, 0.5, 1.0)  # waits after another failure; then the update is left behind
 
@@ -44,17 +48,36 @@ class Poller:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._offset: int | None = None
+        self._returned: float | None = None  # when getUpdates last did, since `run` was called
+
+    @property
+    def receiving(self) -> bool:
+        """Whether getUpdates has returned within the last 90 s."""
+        return self._returned is not None and time.monotonic() - self._returned < RETURN_S
 
     async def run(self, bot: BotIdentity, receive: Receive) -> NoReturn:
         """Poll until cancelled. Raises `ChannelUnavailable` and `ChannelFailed`.
 
         A connection that breaks is rebuilt and tried again once without a word, since idle
-        connections break now and then.
+        connections break now and then. One on which getUpdates does not return for 90 s, whatever
+        comes in the meantime, is rebuilt.
         """
+        try:
+            await self._poll(bot, receive)
+        finally:
+            self._returned = None
+
+    async def _poll(self, bot: BotIdentity, receive: Receive) -> NoReturn:
         broken = False
         while True:
             try:
-                updates = await self._fetch()
+                async with asyncio.timeout(RETURN_S):
+                    updates = await self._fetch()
+            except TimeoutError:
+                await self._rebuild()
+                raise ChannelUnavailable(
+                    f"Telegram has not answered getUpdates for {RETURN_S:.0f} s"
+                ) from None
             except TelegramError as error:
                 await self._rebuild()
                 if broken or meaning_of(error) not in (Meaning.UNCERTAIN, Meaning.NOT_SENT):
@@ -62,6 +85,7 @@ class Poller:
                 broken = True
                 continue
             broken = False
+            self._returned = time.monotonic()
             before = self._offset
             for raw in updates:
                 await self._take(raw, bot, receive)
@@ -70,7 +94,8 @@ class Poller:
 
     async def _fetch(self) -> list[Any]:
         query: dict[str, str | int] = {
-            "timeout": _POLL_S,
+            # The first one returns at once: then it is known that messages come.
+            "timeout": 0 if self._returned is None else _POLL_S,
             "allowed_updates": json.dumps(ALLOWED_UPDATES),
         }
         if self._offset is not None:
@@ -80,7 +105,9 @@ class Poller:
         return cast("list[Any]", result) if isinstance(result, list) else []
 
     async def _rebuild(self) -> None:
-        await self._api.polling.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REBUILD_S):  # the other side may not even let us go
+                await self._api.polling.shutdown()
         await self._api.polling.initialize()
 
     async def _take(self, raw: Any, bot: BotIdentity, receive: Receive) -> None:
@@ -90,7 +117,7 @@ class Poller:
             return
         message = self._parse(raw, update_id, bot)
         if message is not None:
-            await _store(message, update_id, receive)
+            await stored(message, f"update {update_id}", receive)
         self._offset = update_id + 1
 
     def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
@@ -111,24 +138,24 @@ def _id_of(raw: Any) -> int | None:
             return None
 
 
-async def _store(message: InboundMessage, update_id: int, receive: Receive) -> None:
+async def stored(message: InboundMessage, what: str, receive: Receive) -> None:
     """Hand over until it is stored; the ones after it wait, so that their order is kept."""
     waits, faults = iter(_STORE_AGAIN_S), deque(_FAULT_AGAIN_S)
     while True:
         try:
             return await receive(message)
         except NotStored as error:
-            log.warning("update %d is not stored yet, and tried again: %s", update_id, error)
+            log.warning("%s is not stored yet, and tried again: %s", what, error)
             wait_s = next(waits, _STORE_AGAIN_S[-1])
         except Exception as error:  # noqa: BLE001 - a fault of ours must not block the queue
             if not faults:
-                return _log_fault(update_id, error)
+                return _log_fault(what, error)
             wait_s = faults.popleft()
         await asyncio.sleep(wait_s)
 
 
-def _log_fault(update_id: int, error: Exception) -> None:
+def _log_fault(what: str, error: Exception) -> None:
     """Where it happened and what kind of error: its text may quote the message."""
     where = "".join(traceback.format_tb(error.__traceback__))
     kind = type(error).__name__
-    log.error("update %d is lost: it cannot be taken in (%s)\n%s", update_id, kind, where)
+    log.error("%s is lost: it cannot be taken in (%s)\n%s", what, kind, where)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC
 
 from agent.breaker import RunLimits
-from agent.calls import CallPorts, ModelCall
+from agent.calls import CallPorts, ModelCall, leave_as_it_is
 from agent.cancel import CancelToken
 from agent.context import Working, turns
 from agent.errors import ProviderDown, Refusal
@@ -20,6 +20,7 @@ from agent.overflow import Rung
 from agent.provider import ModelTraits, Provider
 from agent.testing import ScriptedProvider, Step
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
+from agent.working import Shrink
 
 SIZES = Estimator(Family.UNKNOWN)
 LIMITS = RunLimits(steps=10, tool_calls=100, seconds=900, tokens=10_000_000)
@@ -126,7 +127,9 @@ class Fixture:
         most_output: int = 100,
         limits: RunLimits = LIMITS,
         fallbacks: Sequence[ScriptedProvider] = (),
+        shrink: Shrink = leave_as_it_is,
     ) -> None:
+        self.shrink = shrink
         self.provider = ScriptedProvider(steps)
         self.models = (
             model(self.provider, window=window, most_output=most_output),
@@ -167,7 +170,7 @@ class Fixture:
             max_turns=self.max_turns,
             resumed=tuple(resumed),
         )
-        calls = CallPorts(self.health, book, self.events.append, sleep or at_once)
+        calls = CallPorts(self.health, book, self.events.append, sleep or at_once, self.shrink)
         return AgentRun(task, AgentPorts(self.keeper, self.journal, Open(), calls))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
 
+from agent.calls import raise_if_silently_full
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Retrying, TextShown
 from agent.messages import (
@@ -14,13 +17,15 @@ from agent.messages import (
     Message,
     TextBlock,
     ThinkingBlock,
+    ToolResultBlock,
     assistant_text,
     user_text,
 )
+from agent.provider import Completed, StopReason, Usage
 from agent.retry import MOST_RETRIES, wait_s
 from agent.testing import ScriptedProvider, calls
 from agent.working import NO_IMAGE
-from tests.agent.bed import SIZES, Fixture
+from tests.agent.bed import SIZES, Fixture, model
 
 K = RefusalKind
 
@@ -155,6 +160,32 @@ async def test_a_refused_image_becomes_a_line_of_text_once() -> None:
         await Fixture([refused(K.MEDIA)] * 2).run([user_text("no image")]).execute()
 
 
+async def test_a_refused_image_is_sent_smaller_once_and_then_left_out() -> None:
+    photo, chart, odd = (ImageBlock("image/png", name) for name in (b"photo", b"chart", b"odd"))
+
+    async def shrink(image: ImageBlock) -> ImageBlock | None:
+        return None if image == odd else ImageBlock("image/jpeg", b"less of " + image.data)
+
+    asked = Message("user", (photo, odd, TextBlock("what is it?")))
+    result = Message("user", (ToolResultBlock("c", (TextBlock("a chart"), chart)),))
+    history = [asked, calls(("c", "draw", {})), result, assistant_text("A."), user_text("and?")]
+    fixture = Fixture([*[refused(K.MEDIA)] * 2, "done"], shrink=shrink)
+    assert await fixture.run(history).execute() == "done"
+    images = [sent_images(request.messages) for request in fixture.provider.requests]
+    assert images == [
+        [b"photo", b"odd", b"chart"],
+        [b"less of photo", b"odd", b"less of chart"],
+        [],
+    ]
+    assert fixture.keeper.flushed == [], "nothing is compacted"
+
+
+def sent_images(messages: Sequence[Message]) -> list[bytes]:
+    blocks = [block for message in messages for block in message.blocks]
+    inner = [part for b in blocks if isinstance(b, ToolResultBlock) for part in b.content]
+    return [block.data for block in (*blocks, *inner) if isinstance(block, ImageBlock)]
+
+
 async def test_a_refusal_of_form_leaves_thinking_out_then_resets_then_gives_up() -> None:
     thought = ThinkingBlock("hm", "p/m", signature="s")
     step = calls(("a", "echo", {"say": "x"}))
@@ -181,3 +212,26 @@ async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less() -> N
     assert await run.execute() == "done"
     first, second = fixture.provider.requests
     assert len(second.messages) < len(first.messages)
+
+
+@pytest.mark.parametrize(
+    ("stop", "usage", "blocks", "overflow"),
+    [
+        ("length", Usage(1_048_570, 0), (), True),  # whatever the window is that we know of
+        ("length", Usage(99_000, 800), (ThinkingBlock("hm", "p/m"),), True),
+        ("length", Usage(2_000, 800), (ThinkingBlock("hm", "p/m"),), False),
+        ("length", None, (), False),
+        ("window", None, (), True),
+        ("end", Usage(99_000, 0), (), False),
+    ],
+)
+def test_an_answer_without_words_is_an_overflow_where_the_input_fills_the_window(
+    stop: StopReason, usage: Usage | None, blocks: tuple[ThinkingBlock, ...], overflow: bool
+) -> None:
+    """Field case 37: servers that cut the input to their window say so in no other way."""
+    chat = model(ScriptedProvider(), window=100_000)
+    completed = Completed(Message("assistant", blocks), stop, usage)
+    with pytest.raises(ProviderError) if overflow else nullcontext() as caught:
+        raise_if_silently_full(chat, completed)
+    if caught is not None:
+        assert caught.value.refusal.kind is K.OVERFLOW

@@ -18,11 +18,14 @@ from agent.context import (
     size,
     trim,
     turns,
+    without_seals,
+    without_thinking,
 )
 from agent.history import repair, violations
 from agent.messages import (
     Message,
     TextBlock,
+    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     assistant_text,
@@ -167,3 +170,20 @@ def test_what_fits_is_what_is_not_larger_than_that(
     assert fits(working, tokens, SIZES) is (whole <= tokens)
     assert fits(working, whole, SIZES)
     assert not fits(working, whole - 1, SIZES)
+
+
+def test_reasoning_without_a_seal_stays_in_turns_with_calls_and_goes_elsewhere() -> None:
+    """DeepSeek wants that of a turn with calls back in every later request; a seal is bound to what
+    came before it."""
+    spoken = ThinkingBlock("spoken", "p/m")
+    sealed = ThinkingBlock("sealed", "p/m", signature="s")
+    withheld = ThinkingBlock("", "p/m", redacted="opaque")
+    question, call, results, answer = tool_turn(1)
+    thought = Message("assistant", (spoken, sealed, withheld, *call.blocks))
+    final = Message("assistant", (spoken, *answer.blocks))
+    kept = Message("assistant", (spoken, *call.blocks))
+    turn = (question, thought, results, final)
+    assert without_seals(turn) == (question, kept, results, final)
+    assert without_seals((question, final)) == (question, answer)
+    assert without_thinking(turn) == (question, call, results, answer)
+    assert without_seals((question, answer))[1] is answer

@@ -73,7 +73,7 @@ async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_
         overflow(),
         "done",
     ]
-    fixture = Fixture(steps)
+    fixture = Fixture(steps, window=1_000_000)
     await fixture.run(long_history(0)).execute()
     last = fixture.provider.requests[-1].messages
     head = last[0].text

@@ -102,11 +102,16 @@ def test_no_arguments_run_only_where_none_are_required(text: str) -> None:
     assert "'path' is a required property" in problem
 
 
-@pytest.mark.parametrize("text", ['{"text": 1e999}', '{"text": [-1e999]}'])
+@pytest.mark.parametrize("text", ['{"text": 1e999}', '{"text": [-1e999]}', "{text: 1e999}"])
 def test_a_number_that_no_provider_takes_back_is_refused_and_not_stored(text: str) -> None:
+    assert streamed(text).raw == text
     checked = ask(text, FREE)
     assert checked.problem is not None
     assert checked.call.arguments == {}
+    read = ToolUseBlock(
+        "c", "tool", {"text": float("inf")}
+    )  # as a provider that reads itself has it
+    assert "too large" in str(check(read, spec(FREE), truncated=False).problem)
     assert ask(text, FREE, truncated=True) == CheckedCall(checked.call, TRUNCATED)
 
 
@@ -270,7 +275,8 @@ def test_what_would_have_to_be_guessed_does_not_run(text: str) -> None:
     ("text", "said"),
     [
         ('{"text": "a" x}', "Expecting ',' delimiter: line 1 column 14 (char 13)"),
-        ('{"text": NaN}', "NaN is no JSON"),
+        ('{"text": NaN}', "NaN is no JSON number"),
+        ('{"text": -1e999}', "-1e999 is no JSON number"),
         ("[1]", "not an array"),
         ('"{}"', "not a string"),
         ("3", "not a number"),

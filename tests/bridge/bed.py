@@ -26,10 +26,12 @@ from bridge.texts import Texts
 from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
+from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
+from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.outbox import Outbox
 from memory.people import People
@@ -81,6 +83,8 @@ class Bed:
             outbox=Outbox(database),
             usage=usage,
             people=People(database),
+            chats=Chats(database),
+            folders=ChatFolders(folder),
             daily=DailyFiles(folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
@@ -91,7 +95,7 @@ class Bed:
             more_tools=tuple(more_tools),
         )
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
-        self.access = Access({"fake": rules}, self.services.people)
+        self.access = Access({"fake": rules}, self.services.people, self.services.chats)
         self.bridge = AgentBridge(
             BridgeSettings(scope, UTC, language, 3, who_can_stop),
             self.services,
@@ -155,6 +159,7 @@ async def bed(
                 fallbacks=fallbacks,
                 who_can_stop=who_can_stop,
             )
+            await made.services.chats.load()
             await made.access.load()
             yield made
             await made.bridge.close(0)

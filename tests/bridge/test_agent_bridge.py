@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RefusalKind
+from agent.estimate_images import image_size
 from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
@@ -20,8 +21,7 @@ from channels.testing import FakeChannel
 from memory.errors import StoreUnavailable
 from memory.inbox import InboxRow
 from tests.bridge.bed import bed
-
-PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+from tests.servers.pictures import cut_png, huge_png, jpeg, png
 
 
 async def test_a_question_is_answered_and_both_are_stored_once(tmp_path: Path) -> None:
@@ -476,7 +476,7 @@ async def test_a_kind_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 async def test_a_photo_and_a_document_reach_the_model(tmp_path: Path) -> None:
     async with bed(tmp_path, ["Nice."]) as it:
-        it.channel.files = {"p": PNG, "d": "héllo".encode()}
+        it.channel.files = {"p": png(), "d": "héllo".encode()}
         message = replace(
             it.channel.message("look"),
             attachments=(
@@ -487,7 +487,9 @@ async def test_a_photo_and_a_document_reach_the_model(tmp_path: Path) -> None:
         await it.bridge.receive(message)
         await it.until(lambda: it.channel.finals)
         image, document, text = it.provider.requests[0].messages[0].blocks
-        assert image == ImageBlock("image/png", PNG), "by its first bytes, not by what was claimed"
+        assert image == ImageBlock("image/png", png()), (
+            "by its first bytes, not by what was claimed"
+        )
         assert isinstance(document, TextBlock)
         assert "héllo" in document.text
         assert text == TextBlock("look")
@@ -502,6 +504,37 @@ async def test_a_file_that_cannot_be_read_is_said_and_the_chat_goes_on(tmp_path:
         assert "not a picture" in it.channel.finals[0]
         await it.bridge.idle()
         assert await it.ask("hi") == "fine"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(cut_png(), "damaged"), (huge_png(), "65 megapixels"), (b"BM" + bytes(60), "not a picture")],
+)
+async def test_a_picture_that_cannot_be_opened_is_said(
+    tmp_path: Path, data: bytes, words: str
+) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.files = {"p": data}
+        attachment = Attachment("image", "p", "photo.png", "image/png")
+        await it.bridge.receive(replace(it.channel.message("look"), attachments=(attachment,)))
+        await it.until(lambda: it.channel.finals)
+        assert words in it.channel.finals[0]
+        assert it.provider.requests == []
+
+
+async def test_what_is_stored_of_a_photo_is_what_is_sent(tmp_path: Path) -> None:
+    """Its size and place of taking are gone before anything is kept."""
+    async with bed(tmp_path, ["Nice.", "Still nice."]) as it:
+        it.channel.files = {"p": jpeg(3_000, 2_000, place=True)}
+        attachment = Attachment("image", "p", "photo.jpg", "image/jpeg")
+        await it.bridge.receive(replace(it.channel.message("look"), attachments=(attachment,)))
+        await it.until(lambda: it.channel.finals)
+        await it.ask("and now?")
+        first, again = (request.messages[0].blocks[0] for request in it.provider.requests)
+        assert isinstance(first, ImageBlock)
+        assert again == first
+        assert image_size(first.data) == (1_568, 1_045)
+        assert b"Exif" not in first.data
 
 
 @pytest.mark.parametrize(

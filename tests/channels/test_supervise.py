@@ -58,3 +58,10 @@ async def test_what_is_useless_to_try_again_is_given_up(waits: list[float]) -> N
     with pytest.raises(ChannelFailed, match="refused"):
         await supervise(Flaky([ChannelFailed("channels.telegram.token: refused")]), receive)
     assert waits == []
+
+
+async def test_whoever_watches_is_told_why_each_time(waits: list[float]) -> None:
+    reasons: list[str] = []
+    channel = Flaky([ChannelUnavailable("down"), KeyError("a name"), None])
+    await supervise(channel, receive, failing=reasons.append)
+    assert reasons == ["down", "an error of our own"]

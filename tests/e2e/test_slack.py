@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.bed import App, config, llm_server, running, slack_settings
 from tests.servers.llm import LlmServer, tool
+from tests.servers.pictures import noise_png, sent_sizes
 from tests.servers.slack import Conversation, Message, SlackServer, User
 
 
@@ -63,6 +64,15 @@ async def test_a_mention_in_a_channel_is_answered_in_its_thread_once(world: Worl
     channel.send("<@BOT> and now?", sender=world.ana, thread=asked)
     await channel.wait_for_text("Still here.")
     assert "what is up?" in str(world.llm.requests[-1].messages)
+
+
+async def test_a_picture_of_12_mb_reaches_the_model(world: World) -> None:
+    file = world.slack.file("scan.png", noise_png(2_300, 1_800), "image/png", world.ana)
+    assert len(file.content) > 12_000_000
+    world.llm.answer("Noise.")
+    world.dm.send("what is this?", files=[file])
+    await world.dm.wait_for_text("Noise.")
+    assert sent_sizes(world.llm.requests[-1]) == [(1_568, 1_227)]
 
 
 async def test_a_tool_is_called_and_answers(world: World) -> None:

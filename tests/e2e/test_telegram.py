@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.bed import App, config, llm_server, running, telegram_settings
 from tests.servers.llm import LlmServer, tool
+from tests.servers.pictures import cut_png, huge_png, noise_png, sent_sizes
 from tests.servers.telegram import TelegramServer
 
 
@@ -81,6 +82,23 @@ async def test_a_photo_reaches_the_model(world: World) -> None:
     world.chat.send_photo(caption="what is this?")
     await world.chat.wait_for_text("A grey picture.")
     assert "image" in str(world.llm.requests[-1].messages[-1]["content"])
+
+
+async def test_a_picture_sent_as_a_file_of_12_mb_reaches_the_model(world: World) -> None:
+    data = noise_png(2_300, 1_800)
+    assert len(data) > 12_000_000
+    world.llm.answer("Noise.")
+    world.chat.send_document("scan.png", data, mime_type="image/png", caption="what is this?")
+    await world.chat.wait_for_text("Noise.")
+    assert sent_sizes(world.llm.requests[-1]) == [(1_568, 1_227)]
+
+
+async def test_a_picture_that_cannot_be_opened_is_said(world: World) -> None:
+    world.chat.send_document("cut.png", cut_png(), mime_type="image/png")
+    await world.chat.wait_for_text(lambda text: "damaged" in text)
+    world.chat.send_document("huge.png", huge_png(), mime_type="image/png")
+    await world.chat.wait_for_text(lambda text: "megapixels" in text)
+    assert world.llm.requests == []
 
 
 async def test_a_tool_is_called_and_answers(world: World) -> None:

@@ -37,9 +37,10 @@ from agent.messages import (
 from bridge.loading import INTERRUPTED_MARK
 from channels.base import Attachment
 from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_for, texts
-from tests.servers.llm import tool
+from tests.servers.llm import thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral
+from tests.servers.pictures import noise_png, sent_sizes
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00"
 READ = Called("read", side_effects=True)
@@ -231,6 +232,21 @@ async def test_servers_with_rules_of_their_own_take_every_stored_shape(
         learnt = [words for words in server.refusals if "reasoning_content" not in words]
         assert len(learnt) <= 2, "a dialect is learnt once, and no shape is refused after that"
         assert len(server.requests) == len(STORED) + len(server.refusals)
+
+
+async def test_deepseek_gets_its_reasoning_of_earlier_turns_with_calls_back(tmp_path: Path) -> None:
+    """Its documentation: of turns with calls in all later requests, else it refuses; others not."""
+    server = OpenAIServer(deepseek())
+    async with chat(tmp_path, server=server, tools=[READ]) as it:
+        server.answer(thinking("I read it."), tool("read", {}))
+        server.answer(thinking("It says x."), "It says x.")
+        await it.ask("what does it say?")
+        server.answer(thinking("He thanks me."), "You are welcome.")
+        await it.ask("thanks")
+        server.answer("Bye.")
+        await it.ask("bye")
+        rows = [row for row in server.requests[-1].messages if row["role"] == "assistant"]
+        assert [row.get("reasoning_content") for row in rows] == ["I read it.", None, None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -465,22 +481,26 @@ async def test_a_picture_that_a_tool_gives_reaches_every_api(kind: Kind) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_picture_that_is_too_large_spoils_no_later_turn(tmp_path: Path, kind: Kind) -> None:
-    """Case 23: what is larger than the provider takes is named instead; what it refuses all the same
-    is left out of one second try, and nothing is compacted."""
+    """Case 23: what is larger than the provider takes comes down before it is sent; what it refuses
+    all the same is sent once more at half the size, then left out, and nothing is compacted."""
     async with chat(tmp_path, kind) as it:
-        it.channel.files = {"large": PNG.ljust(20_000_000, b"\0"), "small": PNG}
-        for ref in ("large", "small"):
+        it.channel.files = {"large": noise_png(2_300, 1_800), "wide": noise_png(8_100, 20)}
+        for ref in it.channel.files:
             message = it.channel.message(f"what is on the {ref} one?")
             attachment = Attachment("image", ref, f"{ref}.png", "image/png")
-            if ref == "small":
+            if ref == "wide":
                 words = "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum"
+                it.server.fail(400, words)
                 it.server.fail(400, words)
             it.server.answer(f"Answer about {ref}.")
             await it.bridge.receive(replace(message, attachments=(attachment,)))
             await it.bridge.idle()
-        assert it.channel.finals == ["Answer about large.", "Answer about small."]
-        assert "(image)" not in str(facts(it.server.requests[0], kind))
-        assert "the most" in texts(it.server.requests[0])
+        assert it.channel.finals == ["Answer about large.", "Answer about wide."]
+        assert list(map(sent_sizes, it.server.requests)) == [
+            [(1_568, 1_227)],
+            [(1_568, 1_227), (1_568, 4)],
+            [(784, 614), (784, 2)],
+            [],
+        ]
         assert "An image was here" in texts(it.server.requests[-1])
         assert "Answer about large." in texts(it.server.requests[-1]), "nothing was compacted"
-        assert len(it.server.requests) == 3

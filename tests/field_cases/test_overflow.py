@@ -279,17 +279,19 @@ async def test_what_is_about_to_be_sent_is_estimated_not_what_was_sent_last(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("configured", "refused"), [(20_000, 0), (40_000, 1)])
 async def test_a_huge_result_is_capped_when_it_comes_in_and_what_still_overflows_is_made_to_fit(
-    tmp_path: Path, kind: Kind
+    tmp_path: Path, kind: Kind, configured: int, refused: int
 ) -> None:
-    """Case 36: one result of 500 KB, in a conversation that fills the window."""
+    """Case 36: one result of 500 KB, in a conversation that fills the window. A server whose window is
+    the one that we know has nothing to refuse."""
     window = 20_000
     rules = {"anthropic": AnthropicRules(window=window), "openai": Rules(window=window)}
     read = Called("read", lambda _: "".join(f"line {n} of a file\n" for n in range(25_000)))
     server = server_for(kind)
     server.rules = rules[kind]  # type: ignore[attr-defined]
     async with chat(
-        tmp_path, kind, server=server, window=window, tools=[read], may_refuse=True
+        tmp_path, kind, server=server, window=configured, tools=[read], may_refuse=True
     ) as it:
         await it.ask("/new")
         for n in range(15):
@@ -304,7 +306,32 @@ async def test_a_huge_result_is_capped_when_it_comes_in_and_what_still_overflows
         assert MAX_RESULT_CHARACTERS <= len(part["text"]) < MAX_RESULT_CHARACTERS + 200
         assert "characters were left out here; call the tool again" in part["text"]
         assert len(read.ran) == 1
-        assert len(server.refusals) == 1
+        assert len(server.refusals) == refused
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_server_that_cuts_silently_gets_no_request_that_is_larger_than_its_window(
+    kind: Kind,
+) -> None:
+    """Cases 36 and 37: each list is estimated before it is sent, since nobody would say that it is too
+    long. The turn grows to three times the window; nothing is forgotten that was executed."""
+    window = 20_000
+    server = server_for(kind)
+    server.rules.window = 10**9  # type: ignore[attr-defined]
+    read = Called("read", lambda _: TIDES * 8, side_effects=True)
+    async with run(kind, server=server, tools=[read], window=window, most_output=2_000) as it:
+        for n in range(25):
+            server.answer(tool("read", {"n": str(n)}))
+        server.answer("Done.")
+        it.it.limits = replace(it.it.limits, steps=30)
+        answer, requests = await ask(it, turns(40))
+        assert answer == "Done."
+        counts = [server.rules.count(request.body) for request in requests]  # type: ignore[attr-defined]
+        assert max(counts) <= window
+        assert sum(len(TIDES * 8) / 4 for _ in read.ran) > 3 * window / 2
+        assert len(read.ran) == 25
+        assert "and now?" in texts(requests[-1])
+        assert all(f'"{n}' in texts(requests[-1]).replace("\\", "") for n in range(25))
 
 
 @pytest.mark.parametrize("reason", ["length", "model_context_window_exceeded"])

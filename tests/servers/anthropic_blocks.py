@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
+
+from PIL import Image
 
 from tests.servers.llm_request import Refused, missing
 from tests.servers.llm_script import Json
@@ -41,6 +45,9 @@ class BlockRules:
     """What a test may set about blocks."""
 
     max_image_bytes: int = 5 * 1024 * 1024  # of the base64 text
+    max_image_side: int = 8_000  # pixels
+    many_images: int = 20  # in one request; with more of them their sides may have less
+    max_side_of_many: int = 2_000
 
 
 def check_text(where: str, text: Any) -> None:
@@ -180,3 +187,41 @@ def check_image(where: str, block: Json, rules: BlockRules) -> None:
             f"{where}.image.source.base64.data: The image was specified using the "
             f"{source['media_type']} media type, but the image appears to be a {actual} image"
         )
+
+
+def check_sides(messages: list[Json], rules: BlockRules) -> None:
+    """The sides of all images in pixels; what has no readable size passes."""
+    images = list(_images(messages))
+    many = len(images) > rules.many_images
+    most = rules.max_side_of_many if many else rules.max_image_side
+    for where, data in images:
+        if max(_size(data)) > most:
+            raise Refused(
+                f"{where}.image.source.base64.data: At least one of the image dimensions exceed "
+                f"max allowed size{' for many-image requests' if many else ''}: {most} pixels"
+            )
+
+
+def _images(messages: list[Json]) -> Iterator[tuple[str, bytes]]:
+    """Where each image stands, and its file."""
+    for index, message in enumerate(messages):
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        for place, block in enumerate(blocks):
+            where = f"messages.{index}.content.{place}"
+            yield from _image_of(where, block)
+            if block["type"] == "tool_result" and isinstance(block.get("content"), list):
+                for inner, part in enumerate(block["content"]):
+                    yield from _image_of(f"{where}.tool_result.content.{inner}", part)
+
+
+def _image_of(where: str, block: Json) -> Iterator[tuple[str, bytes]]:
+    if block["type"] == "image" and block["source"].get("type") == "base64":
+        yield where, base64.b64decode(block["source"]["data"])
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    try:
+        with Image.open(BytesIO(data)) as image:
+            return image.size
+    except (OSError, ValueError):
+        return 0, 0

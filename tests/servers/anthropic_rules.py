@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.servers.anthropic_blocks import BlockRules, check_content, check_system
+from tests.servers.anthropic_blocks import BlockRules, check_content, check_sides, check_system
 from tests.servers.anthropic_pairs import check_pairs
 from tests.servers.anthropic_thinking import Seals, check_thinking
 from tests.servers.llm_request import Refused, missing
@@ -233,6 +233,7 @@ def check_messages(messages: Any, rules: Rules) -> None:
         check_message(index, message, rules, final=index == len(messages) - 1)
     if messages[0]["role"] != "user":
         raise Refused('messages: first message must use the "user" role')
+    check_sides(messages, rules.blocks)
     check_pairs(messages)
     if messages[-1]["role"] == "assistant":
         if not rules.prefill:

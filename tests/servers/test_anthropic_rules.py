@@ -13,6 +13,7 @@ import pytest
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_rules import Rules
 from tests.servers.llm import redacted_thinking, thinking, tool
+from tests.servers.pictures import png
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
 HI = {"role": "user", "content": "hi"}
@@ -369,6 +370,43 @@ async def test_images(
     llm: AnthropicServer, http: httpx2.AsyncClient, block: Any, message: str
 ) -> None:
     assert await ask(llm, http, messages=[said(block)]) == (400, message)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "refused"),
+    [
+        ((8_000, 2), 20, None),
+        ((2, 8_001), 1, "max allowed size: 8000 pixels"),
+        ((2_000, 2), 21, None),
+        ((2_001, 2), 21, "max allowed size for many-image requests: 2000 pixels"),
+    ],
+)
+async def test_how_many_pixels_an_image_may_have(
+    llm: AnthropicServer,
+    http: httpx2.AsyncClient,
+    size: tuple[int, int],
+    count: int,
+    refused: str | None,
+) -> None:
+    small, large = (image(base64.b64encode(png(*s)).decode()) for s in ((2, 2), size))
+    messages = [said(*[small] * (count - 1), large)]
+    expected = (200, "") if refused is None else (400, sides(f"content.{count - 1}", refused))
+    assert await ask(llm, http, messages=messages) == expected
+
+
+async def test_an_image_of_a_tool_is_measured_too(
+    llm: AnthropicServer, http: httpx2.AsyncClient
+) -> None:
+    large = image(base64.b64encode(png(9_000, 2)).decode())
+    messages = [HI, use("t1"), results("t1", content=[words("a"), large])]
+    status, message = await ask(llm, http, messages=messages, tools=[NOW])
+    where = "messages.2.content.0.tool_result.content.1.image.source.base64.data: "
+    assert (status, message.startswith(where)) == (400, True)
+
+
+def sides(where: str, words: str) -> str:
+    begin = f"messages.0.{where}.image.source.base64.data: "
+    return f"{begin}At least one of the image dimensions exceed {words}"
 
 
 async def test_a_prompt_over_the_window(llm: AnthropicServer, http: httpx2.AsyncClient) -> None:

@@ -228,6 +228,18 @@ async def test_compatible_servers_are_learnt_once(rules: Callable[[], Rules]) ->
         assert len(it.server.refusals) <= 2
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_what_was_learnt_of_a_server_outlives_a_next_try_that_fails(status: int) -> None:
+    async with bed("openai", rules=only_max_tokens()) as it:
+        it.server.fail(status, "slow down")
+        with pytest.raises(ProviderError) as caught:
+            await it.ask()
+        assert caught.value.refusal.status == status
+        it.server.answer("fine")
+        assert (await it.answer()).message.text == "fine"
+        assert len(it.server.refusals) == 2, "both while the first question was asked"
+
+
 @pytest.mark.parametrize(("rules", "refused"), [(Rules, 1), (deepseek, 0)])
 async def test_reasoning_goes_back_with_calls_to_the_servers_that_take_it(
     rules: Callable[[], Rules], refused: int

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from bridge.app import PATIENCE_S
-from tests.bridge.cli.scripted import environ
+from tests.bridge.cli.scripted import environ, piped
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.telegram import Chat, TelegramServer
 
@@ -55,7 +55,7 @@ channels:
 @asynccontextmanager
 async def running(
     telegram: TelegramServer, folder: Path
-) -> AsyncIterator[asyncio.subprocess.Process]:
+) -> AsyncGenerator[asyncio.subprocess.Process]:
     """`galata run`, as soon as it listens."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bridge", "run", "--config", "c.yaml", "--data", "d"),
@@ -126,3 +126,25 @@ async def test_a_second_signal_does_not_wait_for_a_model_that_is_silent(
     llm.answer("Here it is.")
     async with running(telegram, tmp_path):
         await chat.wait_for_text("Here it is.")
+
+
+async def test_two_data_folders_do_not_receive_for_one_bot(
+    telegram: TelegramServer, chat: Chat, tmp_path: Path
+) -> None:
+    async with running(telegram, tmp_path) as process:
+        code, _, errors = await piped(
+            *("run", "--config", "c.yaml", "--data", "other"), cwd=tmp_path, env=environ(tmp_path)
+        )
+        assert code == 1
+        assert errors == (
+            f"channels.telegram.token: another galata (process {process.pid}, data folder "
+            f"{tmp_path}/d) runs with this token: stop it, or get a token of its own for this one\n"
+        )
+        code, _, errors = await piped(
+            *("run", "--config", "c.yaml", "--data", "d"), cwd=tmp_path, env=environ(tmp_path)
+        )
+        assert errors.startswith(f"another galata (process {process.pid}) runs on this data folder")
+        process.kill()
+        await process.wait()
+    async with running(telegram, tmp_path):
+        pass

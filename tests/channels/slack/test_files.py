@@ -64,7 +64,7 @@ async def test_a_login_page_is_no_file_and_means_a_missing_scope(
     ("name", "content", "media_type", "limit"),
     [
         ("a.txt", b"x" * 1_000_001, "text/plain", "1 MB"),
-        ("a.png", PNG + b"x" * 10_000_000, "image/png", "10 MB"),
+        ("a.png", PNG + b"x" * 20_000_000, "image/png", "20 MB"),
     ],
 )
 async def test_a_file_that_is_too_large_is_refused_whatever_slack_said(

@@ -15,6 +15,7 @@ from telegram.error import BadRequest, RetryAfter
 
 from channels.parts import Halt, Halted, Passage
 from channels.telegram.limiter import Dropped, Limiter, Urgency
+from channels.telegram.moves import Moves
 
 T = TypeVar("T")
 PRIVATE, OTHER, GROUP = 5, 6, -1005
@@ -50,7 +51,7 @@ class Telegram:
     """Notes when requests arrive, and refuses the next `refusals`."""
 
     def __init__(self) -> None:
-        self.limiter = Limiter()
+        self.limiter = Limiter(Moves())
         self.arrived: list[tuple[float, int]] = []
         self.refusals: list[Exception] = []
 

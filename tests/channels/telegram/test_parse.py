@@ -340,7 +340,6 @@ def test_a_long_text_may_go_on(length: int, more: float) -> None:
     [
         {"new_chat_members": [ME]},
         {"left_chat_member": ANA},
-        {"migrate_to_chat_id": -100247},
         {"forum_topic_created": {"name": "T", "icon_color": 1}},
         {"pinned_message": message("hi")},
         {"new_chat_title": "T"},
@@ -398,15 +397,50 @@ DEAF = BotIdentity(99, "Galata_Bot", sees_all_group_messages=False)
 def test_a_bot_that_cannot_hear_mentions_says_so_when_it_is_added() -> None:
     result = parsed("my_chat_member", DEAF, **membership("member"))
     assert result is not None
-    assert (result.joined_deaf, result.event, result.message_id) == (True, "joined", "")
+    assert (result.joined_deaf, result.joined, result.addressed) == (True, True, True)
+    assert (result.event, result.message_id) == ("joined:1796000000", "")
 
 
-def test_a_bot_that_hears_or_was_there_or_leaves_says_nothing() -> None:
-    assert parsed("my_chat_member", BOT, **membership("member")) is None
-    assert parsed("my_chat_member", DEAF, **membership("administrator")) is None
+def test_a_bot_that_hears_joins_without_a_word() -> None:
+    for bot, change in (
+        (BOT, membership("member")),
+        (DEAF, membership("administrator")),
+        (DEAF, membership("member", chat=PRIVATE)),  # no block any more
+    ):
+        result = parsed("my_chat_member", bot, **change)
+        assert result is not None
+        assert (result.joined, result.left) == (True, False)
+        assert (result.joined_deaf, result.addressed) == (False, False)
+
+
+@pytest.mark.parametrize("chat", [GROUP, PRIVATE])
+@pytest.mark.parametrize("status", ["left", "kicked"])
+def test_a_removal_and_a_block_are_told(status: str, chat: dict[str, Any]) -> None:
+    result = parsed("my_chat_member", BOT, **membership(status, "member", chat=chat))
+    assert result is not None
+    assert (result.left, result.joined, result.addressed) == (True, False, False)
+    assert result.address.chat == str(chat["id"])
+
+
+def test_other_changes_of_the_bots_place_are_nothing() -> None:
     assert parsed("my_chat_member", DEAF, **membership("member", "administrator")) is None
-    assert parsed("my_chat_member", DEAF, **membership("left", "member")) is None
-    assert parsed("my_chat_member", DEAF, **membership("member", chat=PRIVATE)) is None
+    assert parsed("my_chat_member", BOT, **membership("left", "kicked")) is None
+
+
+@pytest.mark.parametrize("told_in", ["old", "new"])
+def test_a_groups_new_id_is_told_in_both_chats_alike(told_in: str) -> None:
+    old = {"id": -451, "type": "group", "title": "Team"}
+    new = {"id": -100247, "type": "supergroup", "title": "Team"}
+    fields = (
+        {"chat": old, "migrate_to_chat_id": -100247}
+        if told_in == "old"
+        else {"chat": new, "migrate_from_chat_id": -451}
+    )
+    base = {"message_id": 153, "date": 1_796_000_000, "from": ANA}
+    result = parsed("message", BOT, **base, **fields)
+    assert result is not None
+    assert (result.address.chat, result.moved_from) == ("-100247", "-451")
+    assert (result.addressed, result.text, result.command) == (False, "", None)
 
 
 def test_unknown_kinds_are_nothing() -> None:

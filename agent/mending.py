@@ -1,0 +1,156 @@
+"""What is changed in a run's requests so that its model takes them.
+
+Each kind of refusal wants something else: less input, a smaller answer, smaller images or none, a
+plainer form. An overflow that our own estimate foresees is treated like one that the provider has
+stated, since some servers never refuse and cut the input silently (field cases 36 and 37).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from agent.errors import Refusal, RefusalKind
+from agent.model import ChatModel
+from agent.overflow import Rung, estimated_limit, target_tokens
+from agent.working import Shrink, WorkingCopy
+
+K = RefusalKind
+
+BIG_PROMPT = 0.8  # of the window: an unknown refusal may mean its size (field case 32)
+CLEARLY_OVER = 1.1  # of the window, input and answer together: by less our estimate may err
+SMALLEST_ANSWER = 256  # tokens; an output cap below that is not worth asking for
+
+
+class Mending:
+    """What was learnt from refusals for the model that is asked, and how its requests are changed."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        working: WorkingCopy,
+        fixed_tokens: Callable[[], int],
+        shrink: Shrink,
+    ) -> None:
+        """`fixed_tokens`: estimated tokens of the system prompt and the tools. `shrink` makes an
+        image smaller."""
+        self._model = model
+        self._working = working
+        self._fixed = fixed_tokens
+        self._shrink = shrink
+        self._mended: set[RefusalKind] = set()
+        self._most_output: int | None = None
+        self._stated_window: int | None = None  # by the provider, in tokens as we estimate them
+
+    def ask_instead(self, model: ChatModel) -> None:
+        """Another model is asked from now on."""
+        self._model = model
+        self._most_output = self._stated_window = None
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens that an answer may have."""
+        most = self._model.max_output_tokens
+        return most if self._most_output is None else min(most, self._most_output)
+
+    async def mend(self, refusal: Refusal) -> bool:
+        """Change what the refusal is about; false when nothing (more) can be changed."""
+        match refusal.kind:
+            case K.OVERFLOW:
+                self._note_window(refusal)
+                return await self._make_room(refusal, Rung.RESET)
+            case K.REQUEST_TOO_LARGE:
+                return await self._fit_the_minute(refusal)
+            case K.OUTPUT_CAP:
+                return await self._ask_for_less(refusal)
+            case K.FORMAT:
+                if self._once(K.FORMAT) and await self._working.plainer():
+                    return True
+                return await self._working.reset(self._model.sizes)
+            case K.MEDIA:
+                if self._once(K.MEDIA) and await self._working.smaller_images(self._shrink):
+                    return True
+                return self._working.without_images()
+            case K.UNKNOWN:
+                big = self._estimate() > BIG_PROMPT * self._model.context_tokens
+                return (
+                    big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
+                )
+            case _:
+                return False
+
+    async def shrink_before_sending(self, estimated: int) -> bool:
+        """Take a rung of the ladder when a request of `estimated` tokens and its answer are clearly
+        larger than a window that is known; false when they are not, or no rung makes them smaller:
+        then the request is sent, for the estimate may be wrong.
+
+        What even a reset would leave may be too large by our estimate. Nothing as drastic as an
+        emergency is done then, for it would lose the turn's results and help nothing.
+        """
+        window = self._window()
+        if window is None or not self._is_over(estimated, window):
+            return False
+        least = self._fixed() + self._working.least(self._model.sizes)
+        highest = Rung.AGGRESSIVE if self._is_over(least, window) else Rung.RESET
+        return await self._make_room(Refusal(K.OVERFLOW, limit_tokens=window), highest)
+
+    def _is_over(self, estimated: int, window: int) -> bool:
+        return estimated + self.output_tokens > CLEARLY_OVER * window
+
+    def _window(self) -> int | None:
+        known = (self._model.known_window, self._stated_window)
+        return min((window for window in known if window is not None), default=None)
+
+    def _note_window(self, refusal: Refusal) -> None:
+        limit = estimated_limit(refusal, self._estimate())
+        if limit is not None:
+            self._stated_window = min(limit, self._stated_window or limit)
+
+    def _once(self, kind: RefusalKind) -> bool:
+        first = kind not in self._mended
+        self._mended.add(kind)
+        return first
+
+    async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
+        reserved = self.output_tokens
+        target = target_tokens(
+            refusal,
+            estimated=self._estimate(),
+            fixed=self._fixed(),
+            reserved=reserved,
+            budget=self._model.context_tokens - reserved - self._fixed(),
+        )
+        return await self._working.climb(target, self._model.sizes, highest=highest)
+
+    async def _fit_the_minute(self, refusal: Refusal) -> bool:
+        """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done. The
+        answer counts too; a quota of output counts nothing else."""
+        only_output = (refusal.requested_tokens or 0) <= self.output_tokens
+        if only_output and self._reserve_less(refusal):
+            return True
+        return await self._make_room(refusal, Rung.AGGRESSIVE) or self._reserve_less(refusal)
+
+    def _reserve_less(self, refusal: Refusal) -> bool:
+        """Once, a smaller answer, by as much as the request is too large; false where that is none."""
+        limit, requested = refusal.limit_tokens, refusal.requested_tokens
+        if limit is None or requested is None or requested <= limit:
+            return False
+        less = self.output_tokens - (requested - limit)
+        if less < SMALLEST_ANSWER or not self._once(refusal.kind):
+            return False
+        self._most_output = less
+        return True
+
+    async def _ask_for_less(self, refusal: Refusal) -> bool:
+        """A smaller answer; where no useful one has room, less input."""
+        wanted = self.output_tokens
+        allowed = refusal.limit_tokens
+        stated = allowed is not None and 0 < allowed < wanted
+        less = allowed if stated and allowed is not None else wanted // 2
+        if less >= SMALLEST_ANSWER:
+            self._most_output = less
+            return True
+        return stated and await self._make_room(replace(refusal, limit_tokens=None), Rung.RESET)
+
+    def _estimate(self) -> int:
+        return self._fixed() + self._working.size(self._model.sizes)

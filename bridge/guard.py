@@ -1,0 +1,89 @@
+"""Looks every few seconds whether something is wrong that owners have to know."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Final
+
+from agent.errors import RefusalKind
+from bridge.alerts import Alerts, Cause
+from bridge.watch import ChannelWatch
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 5.0
+DOWN_AFTER: Final = timedelta(minutes=1)  # connections break and come back
+LOW_BYTES: Final = 500_000_000
+ROOM_BYTES: Final = 600_000_000  # more than at the alert, so that it does not come and go
+_MEGA: Final = 1_000_000
+_REFUSALS: Final = {
+    RefusalKind.AUTH: "alert_provider_auth",
+    RefusalKind.QUOTA: "alert_provider_quota",
+}
+
+
+def free_bytes(data: Path) -> int:
+    """What is free for the data folder. Raises `OSError`."""
+    return shutil.disk_usage(data).free
+
+
+class Guard:
+    """`zone`: in which times are told."""
+
+    def __init__(
+        self,
+        watch: ChannelWatch,
+        alerts: Alerts,
+        zone: tzinfo,
+        free: Callable[[], int],
+    ) -> None:
+        self._watch = watch
+        self._alerts = alerts
+        self._zone = zone
+        self._free = free
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look_at_channels()
+            try:
+                self.look_at_disk(await asyncio.to_thread(self._free))
+            except OSError as error:
+                log.warning("what is free on the disk cannot be known: %s", error.strerror)
+            await asyncio.sleep(LOOK_S)
+
+    def look_at_channels(self) -> None:
+        """A channel that does not receive for a minute, or gave up."""
+        for state in self._watch.look():
+            cause = Cause("channel", state.name)
+            if state.receiving:
+                self._alerts.clear(cause, name=state.name)
+            elif state.gave_up or datetime.now(UTC) - state.since >= DOWN_AFTER:
+                self._alerts.raise_(
+                    cause,
+                    "alert_channel_gave_up" if state.gave_up else "alert_channel",
+                    name=state.name,
+                    since=f"{state.since.astimezone(self._zone):%Y-%m-%d %H:%M}",
+                    reason=state.reason,
+                )
+
+    def look_at_disk(self, free: int) -> None:
+        """Under 500 MB."""
+        cause, megabytes = Cause("disk"), free // _MEGA
+        if free < LOW_BYTES:
+            self._alerts.raise_(cause, "alert_disk", free=megabytes)
+        elif free >= ROOM_BYTES:
+            self._alerts.clear(cause, free=megabytes)
+
+    def provider_changed(self, provider: str, refusal: RefusalKind | None) -> None:
+        """A provider's breaker opened for this refusal; None: it answers."""
+        cause = Cause("provider", provider)
+        if refusal is None:
+            self._alerts.clear(cause, name=provider)
+        elif refusal in _REFUSALS:
+            self._alerts.raise_(cause, _REFUSALS[refusal], name=provider)

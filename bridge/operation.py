@@ -1,0 +1,109 @@
+"""What an operator sees of a running bot: control socket, status, health, and alerts to owners."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Coroutine, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.messages import JsonObject
+from bridge.alerts import Alerts, Owner, Reach
+from bridge.config import Config
+from bridge.control import Control, Verb
+from bridge.guard import Guard, free_bytes
+from bridge.inbound import load
+from bridge.registry import access_rules
+from bridge.status import LiveStatus
+from bridge.turn_plan import TurnServices
+from bridge.watch import ChannelWatch
+from channels.base import Channel
+from memory.alerts import AlertStore
+from memory.database import Database
+from memory.overview import Overview
+
+log = logging.getLogger(__name__)
+
+
+class Operation:
+    """Built by `bridge.app`; `start` adds its tasks to the app's group."""
+
+    def __init__(
+        self,
+        config: Config,
+        database: Database,
+        data: Path,
+        services: TurnServices,
+        channels: Mapping[str, Channel],
+    ) -> None:
+        self._config = config
+        self._database = database
+        self._data = data
+        self._services = services
+        self._overview = Overview(database)
+        self.watch = ChannelWatch(channels)
+        self._status = LiveStatus(self._overview, self.watch)
+        reach = Reach(self._owners, self._language, channels)
+        self.alerts = Alerts(AlertStore(database), reach, services.texts)
+        self.guard = Guard(self.watch, self.alerts, config.zone, partial(free_bytes, data))
+        # What commands of `galata` may ask: a line each.
+        self.verbs: dict[str, Verb] = {"status": self._tell_status}
+
+    async def start(self, group: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+        """The tasks, which go on until they are cancelled. Raises `StoreError`."""
+        await self.alerts.load()
+        work: dict[str, Coroutine[Any, Any, None]] = {
+            "control": Control(self._data, self.verbs).run(),
+            "alerts": self.alerts.run(),
+            "guard": self.guard.run(),
+        }
+        if self._config.health.port is not None:
+            work["health"] = self._serve_health(self._config.health.port)
+        return [group.create_task(_apart(name, one), name=name) for name, one in work.items()]
+
+    async def _tell_status(self, _: JsonObject) -> JsonObject:
+        return (await self._status.get()).to_json()
+
+    async def _serve_health(self, port: int) -> None:
+        from bridge.health import HealthServer  # its libraries take a quarter of a second
+
+        month_cost = self._services.gate.spent_microusd
+        server = HealthServer(self.watch, self._status, self._store, month_cost, self._data)
+        await server.run(port)
+
+    async def _store(self) -> None:
+        """Return when the database could be written. Raises `StoreError`."""
+
+        def op(_: sqlite3.Connection) -> None:
+            """Its transaction is what is tried."""
+
+        await self._database.write(op)
+
+    async def _owners(self) -> set[Owner]:
+        """Everybody who owns the bot. Raises `StoreError`."""
+        rules = access_rules(self._config)
+        listed = {(name, person) for name in rules for person in rules[name].owners}
+        return listed | await self._services.people.owners()
+
+    async def _language(self, owner: Owner) -> str | None:
+        """The language of the configuration, else that of the owner's client."""
+        if self._config.language != "auto":
+            return self._config.language
+        body = await self._overview.last_body(*owner)
+        try:
+            return None if body is None else load(body).sender.language
+        except ValidationError:  # another version wrote it
+            return None
+
+
+async def _apart(name: str, work: Coroutine[Any, Any, None]) -> None:
+    """The bot goes on without what fails here."""
+    try:
+        await work
+    except Exception:
+        log.exception("%s has ended", name)

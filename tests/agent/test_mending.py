@@ -1,0 +1,104 @@
+"""A request that is clearly too long by our own estimate is made shorter before it is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import ProviderError, Refusal, RefusalKind
+from agent.mending import CLEARLY_OVER
+from agent.messages import Message, assistant_text, user_text
+from agent.overflow import Rung
+from agent.testing import ScriptedProvider, calls
+from agent.windows import CAUTIOUS
+from tests.agent.bed import SIZES, Fixture, result_texts
+
+K = RefusalKind
+WORDS = "The tide comes in. " * 400
+STEP = calls(("a", "echo", {"say": WORDS * 4}))
+
+
+def history(turns: int) -> list[Message]:
+    old = [m for n in range(turns) for m in (user_text(f"q{n}"), assistant_text(f"a{n} {WORDS}"))]
+    return [*old, user_text("now")]
+
+
+def sent(fixture: Fixture) -> list[int]:
+    """Estimated tokens of each request with the answer that it reserves."""
+    return [SIZES.request(r) + r.max_output_tokens for r in fixture.provider.requests]
+
+
+async def test_what_grew_too_long_within_a_run_is_compacted_before_it_is_sent() -> None:
+    window = SIZES.messages(history(10)) + 1_000
+    fixture = Fixture([STEP, "done"], window=window)
+    assert await fixture.run(history(10)).execute() == "done"
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
+    assert max(sent(fixture)) <= window
+    assert len(fixture.provider.requests) == 2
+    assert result_texts(fixture.provider.requests[-1].messages[-1]) == [WORDS * 4]
+    assert fixture.keeper.flushed, "what left is kept in memory first"
+
+
+@pytest.mark.parametrize(("part", "shorter"), [(CLEARLY_OVER - 0.02, 0), (CLEARLY_OVER + 0.02, 1)])
+async def test_an_estimate_that_is_a_little_too_high_shortens_nothing(
+    part: float, shorter: int
+) -> None:
+    fixture = Fixture([STEP, "done"])
+    await fixture.run(history(10)).execute()
+    window = round(sent(fixture)[-1] / part)
+    fixture = Fixture([STEP, "done"], window=window)
+    await fixture.run(history(10)).execute()
+    assert len(fixture.keeper.bounds) == shorter
+
+
+async def test_a_window_that_is_only_a_guess_shortens_nothing_within_a_run() -> None:
+    more = [calls((f"c{n}", "echo", {"say": f"{n} {WORDS * 4}"})) for n in range(8)]
+    fixture = Fixture([*more, "done"], window=CAUTIOUS)
+    await fixture.run(history(2)).execute()
+    assert sent(fixture)[-1] > 1.5 * CAUTIOUS
+    assert fixture.keeper.bounds == []
+
+
+async def test_a_question_that_alone_is_too_long_is_sent_and_its_results_stay() -> None:
+    """The estimate may be wrong, and a reset would not help: the model sees what its calls gave."""
+    fixture = Fixture([STEP, STEP, "done"], window=4_000)
+    run = fixture.run([*history(3)[:-1], user_text(WORDS * 8)])
+    assert await run.execute() == "done"
+    assert len(fixture.provider.requests) == 3
+    assert min(sent(fixture)) > CLEARLY_OVER * 4_000
+    for request in fixture.provider.requests[1:]:
+        (result,) = result_texts(request.messages[-1])
+        assert result.startswith("The tide comes in.")
+    assert not run.context_was_reset
+    assert fixture.keeper.snapshots == 0
+
+
+async def test_where_only_the_last_rungs_help_they_are_taken_and_executed_calls_are_named() -> None:
+    more = [calls((f"c{n}", "echo", {"say": f"file {n} {WORDS * 2}"})) for n in range(8)]
+    fixture = Fixture([*more, "done"], window=12_000)
+    run = fixture.run(history(1))
+    assert await run.execute() == "done"
+    assert max(sent(fixture)) <= CLEARLY_OVER * 12_000
+    assert Rung.EMERGENCY in [rung for rung, _ in fixture.keeper.bounds]
+    assert all(f"file {n} " in str(fixture.provider.requests[-1].messages) for n in range(8))
+    assert len(fixture.tools[0].ran) == 8, "nothing ran twice"
+
+
+async def test_a_window_that_the_provider_stated_counts_for_the_rest_of_the_run() -> None:
+    """In tokens as we estimate them: the provider counts half as many."""
+    whole = SIZES.messages(history(10))
+    refused = ProviderError("scripted", Refusal(K.OVERFLOW, 400, whole // 4, whole // 2))
+    fixture = Fixture([refused, *[STEP] * 4, "done"], window=1_000_000)
+    assert await fixture.run(history(10)).execute() == "done"
+    assert len(fixture.provider.requests) == 6, "refused once, and never again too long"
+    assert max(sent(fixture)[1:]) <= CLEARLY_OVER * whole / 2 + 100
+    assert sent(fixture)[1] > whole / 4, "no shorter than it has to be"
+
+
+async def test_what_one_provider_stated_says_nothing_of_the_model_to_fall_back_on() -> None:
+    other = ScriptedProvider([STEP, "from the other"])
+    refused = ProviderError("scripted", Refusal(K.OVERFLOW, 400, 3_000, 30_000))
+    down = ProviderError("scripted", Refusal(K.AUTH, 401))
+    fixture = Fixture([refused, down], window=1_000_000, fallbacks=[other])
+    assert await fixture.run(history(10)).execute() == "from the other"
+    assert SIZES.request(other.requests[-1]) > 3_000
+    assert len(fixture.keeper.bounds) == 1
