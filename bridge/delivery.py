@@ -50,6 +50,7 @@ class ReplyLog:
         self._reply: OutboxReply | None = None
         self._last: tuple[int, PartState, str | None] | None = None
         self.preview_id: str | None = None
+        self.outcome: ReplyOutcome = "incomplete"
 
     def stored(self, reply: OutboxReply) -> None:
         """The reply has its row: from now on its parts are marked."""
@@ -134,6 +135,7 @@ class Deliveries:
         sink, journal = self._again(to, reply.key, reply.reply_to, reply.preview_id, reply.language)
         async with self.in_order(to):
             await self.deliver(reply, sink, journal, None)
+            await self.close(reply, journal)
 
     async def end_lost(self, lost: Lost, message: InboundMessage, language: str) -> None:
         """A stop had closed the run's messages, `message` the newest of them, and the process died
@@ -149,11 +151,11 @@ class Deliveries:
             await sink.compose(stopped),
             run.preview_id,
         )
-        row = await self._runs.settle(
-            Settlement(lost.session, run.run_id, "cancelled", (), ()), reply
-        )
+        over = Settlement(lost.session, run.run_id, "cancelled", (), ())
+        stored = await self._outbox.get(await self._runs.settle(over, reply))
         async with self.in_order(to):
-            await self.deliver(await self._outbox.get(row), sink, journal, None)
+            await self.deliver(stored, sink, journal, None)
+            await self.close(stored, journal)
 
     def _again(
         self, to: Address, key: str, reply_to: str | None, preview_id: str | None, language: str
@@ -173,18 +175,25 @@ class Deliveries:
         self, reply: OutboxReply, sink: ReplySink, journal: ReplyLog, token: CancelToken | None
     ) -> Delivered | None:
         """Deliver a stored reply, as long as it takes; `token` stops it between its parts. What of it
-        is out, when it was stopped before its end; else None."""
+        is out, when it was stopped before its end; else None. It is still to be closed."""
         journal.stored(reply)
         if reply.halted:
             sink.halt()
         watch = None if token is None else asyncio.create_task(_halt_when_stopped(token, sink))
         try:
-            delivered, outcome = await self._told(reply, sink, token)
+            delivered, journal.outcome = await self._told(reply, sink, token)
         finally:
             if watch is not None:
                 watch.cancel()
-        await self._close(reply, outcome, journal)
-        return delivered if outcome == "halted" else None
+        return delivered if journal.outcome == "halted" else None
+
+    async def close(self, reply: OutboxReply, journal: ReplyLog) -> None:
+        """Nothing is left to deliver. What cannot be closed now is closed at the next start, which
+        finds every part sent."""
+        try:
+            await self._outbox.close(reply.id, journal.outcome, journal.last)
+        except StoreError as error:
+            log.warning("reply %s is out, which is not stored: %s", reply.key, error)
 
     async def _told(
         self, reply: OutboxReply, sink: ReplySink, token: CancelToken | None
@@ -223,13 +232,6 @@ class Deliveries:
                 log.warning("an answer is not out yet: %s; tried again", error)
                 asked_s = getattr(error, "retry_after_s", None)
                 await _pause(asked_s or next(waits, WAITS_S[-1]), token)
-
-    async def _close(self, reply: OutboxReply, outcome: ReplyOutcome, journal: ReplyLog) -> None:
-        """What cannot be closed now is closed at the next start, which finds every part sent."""
-        try:
-            await self._outbox.close(reply.id, outcome, journal.last)
-        except StoreError as error:
-            log.warning("reply %s is out, which is not stored: %s", reply.key, error)
 
 
 async def notify(sink: ReplySink, text: str, what: str) -> None:

@@ -22,9 +22,9 @@ SHOWN = "A very long answ"  # the first chunk
 WHOLE = "A very long answer, indeed."
 NOT_YOURS = "Only the person who asked, an admin of this group or an owner can stop this answer."
 COMPLETE = "Nothing is running; the last answer is complete."
-# Each paragraph nearly fills a message: the first takes 3,900 characters, the others 11,900.
+# Each paragraph nearly fills a message: the first takes 3,750 characters, the others 11,750.
 FIVE_PARTS = "\n\n".join(
-    f"{'word ' * (750 if number == 1 else 2350)}end of part {number}" for number in range(1, 6)
+    f"{'word ' * (740 if number == 1 else 2340)}end of part {number}" for number in range(1, 6)
 )
 
 
@@ -182,7 +182,8 @@ async def test_in_mid_delivery_the_parts_that_are_not_under_way_stay_unsent(
     await world.dm.wait_for_text("Stopped after part 2 of 5.")
     await world.slack.wait_for(lambda: not any(m.buttons for m in world.dm.from_bot))
     shown = [message.shown.strip() for message in world.dm.from_bot]
-    assert [words[-6:] for words in shown] == ["part 1", "part 2", " of 5."]
+    ends = [words[-11:] for words in shown]
+    assert ends == ["part 1\n\n1/5", "part 2\n\n2/5", "part 2 of 5."[-11:]]
     assert "end of part 5" in await world.talk_on(world.dm)  # the history has all of it
 
 

@@ -179,7 +179,8 @@ async def test_in_mid_delivery_the_parts_that_are_not_under_way_stay_unsent(
     under_way.release()
     await world.chat.wait_for_text("Stopped after part 2 of 5.")
     await world.telegram.wait_for(lambda: not any(m.buttons for m in world.chat.bot_messages))
-    assert [text[-6:] for text in world.chat.texts] == ["part 1", "part 2", " of 5."]
+    ends = [text[-11:] for text in world.chat.texts]
+    assert ends == ["part 1\n\n1/5", "part 2\n\n2/5", "part 2 of 5."[-11:]]
     if press is not None:
         await world.telegram.wait_for(lambda: press.answered)
         assert press.answer_text == "Stopped."

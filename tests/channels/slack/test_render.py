@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from channels.base import StopControl
+from channels.base import Button, OutboundDocument, StopControl
 from channels.chunking import units
 from channels.slack.markup import readable
 from channels.slack.render import (
@@ -19,10 +20,13 @@ from channels.slack.render import (
     UPDATE_UNITS,
     Content,
     content,
+    dump,
+    load,
     pieces,
     plain_text,
     preview,
 )
+from channels.text import whole
 from tests.channels.numbering import unnumbered
 
 STOP = StopControl("Stop", "r1")
@@ -166,3 +170,44 @@ def test_the_text_of_many_bytes_is_cut() -> None:
     (one,) = pieces("日&" * 3_000)
     assert len(one.text.encode()) <= TEXT_BYTES
     assert one.text.endswith("…")
+
+
+buttons = st.lists(
+    st.builds(Button, st.text(alphabet=LETTERS, max_size=9), st.just("go"), st.just("v")),
+    max_size=3,
+)
+
+
+@given(st.text(alphabet=LETTERS, max_size=60), st.integers(1, 400), buttons)
+@settings(deadline=None)
+def test_messages_are_read_as_they_were_written(text: str, times: int, keys: list[Button]) -> None:
+    made = pieces(text * times, keys, first_units=UPDATE_UNITS)
+    bodies = [dump(one) for one in made]
+    assert [dump(one) for one in pieces(text * times, keys, first_units=UPDATE_UNITS)] == bodies
+    assert json.loads(json.dumps(bodies)) == bodies
+    loaded = [load(body) for body in bodies]
+    assert [dump(one) for one in loaded] == bodies
+    for one, was in zip(loaded, made, strict=True):
+        assert isinstance(one, Content)
+        assert (one.text, shown([one])) == (was.text, shown([was]))
+        check(one, POST_UNITS)
+
+
+@given(st.text(alphabet=LETTERS, max_size=30), st.text(alphabet=LETTERS, max_size=30))
+def test_documents_are_read_as_they_were_written(name: str, text: str) -> None:
+    body = dump(OutboundDocument(name, text))
+    assert load(body) == OutboundDocument(whole(name), whole(text))
+    assert body.encode().decode() == body
+
+
+@given(st.text(alphabet=LETTERS, max_size=2_000), st.integers(1, 3))
+@settings(deadline=None, max_examples=30)
+def test_a_noted_message_fits_in_an_update_and_keeps_its_note_as_plain_text(
+    text: str, times: int
+) -> None:
+    for one in pieces(text * times, first_units=UPDATE_UNITS)[:1]:
+        noted = one.noted("你可能已经看到过这条消息。" * 3)
+        check(noted, UPDATE_UNITS)
+        assert noted.text.startswith("你可能")
+        assert noted.plain.text.startswith("你可能")
+        assert shown([noted]) == shown([one])
