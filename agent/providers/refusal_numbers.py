@@ -126,9 +126,13 @@ def _joined(text: str) -> str:
 
 
 def _without_separators(found: re.Match[str]) -> str:
-    rest = found.string[found.end() :]
-    if "." in found[0] and not re.match(r"\s?(?:[^\W\d]+ )?(?:tok|ток|\))", rest):
-        return found[0]  # 37.044 seconds
+    """A dot sets thousands apart in many languages, unless what stands around says that it does not:
+    37.044 seconds, version 1.234, 0.125."""
+    before, rest = found.string[: found.start()], found.string[found.end() :]
+    if "." in found[0] and (
+        found[0].startswith("0") or _OTHER_UNIT.match(rest) or _NAMED.search(before[-_CLAUSE:])
+    ):
+        return found[0]
     return re.sub(r"[.,'_]", "", found[0])
 
 

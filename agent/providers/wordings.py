@@ -1,6 +1,6 @@
 """The typed codes and statuses of refusals, as tables for `agent.providers.errors`.
 
-Words are in `agent.providers.vocabulary`. The literal texts behind both stand in
+Words are in `agent.providers.vocabulary` and `agent.providers.denials`. The literal texts behind both stand in
 `tests/agent/providers/test_errors.py` and `tests/agent/providers/refusals/`.
 """
 
