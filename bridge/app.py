@@ -25,9 +25,11 @@ from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
+from bridge.guard import LOW_BYTES, free_bytes
 from bridge.log import Redactor, setup
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
+from bridge.pictures import Pictures
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.settings import Limits
@@ -202,6 +204,7 @@ def turn_services(
             max_turns=config.context.max_turns,
             budget_tokens=config.context.budget_tokens,
         ),
+        pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
         more_tools=more_tools,
     )
 
