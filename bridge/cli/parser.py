@@ -21,6 +21,7 @@ _COMMANDS = (
     (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
     (("status",), "status:show", "what the running bot does: channels, queues, errors"),
     (("doctor",), "doctor:doctor", "check everything, with the fix for what is wrong"),
+    (("service", "install"), "service:install", "a systemd unit that runs the bot for this user"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
     (("error",), "error:show", "what stands behind an error id"),
@@ -100,6 +101,10 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         )
     elif words == ("status",):
         command.add_argument("--json", action="store_true", dest="as_json", help="as JSON")
+    elif words == ("service", "install"):
+        command.add_argument(
+            "--print", action="store_true", dest="print_only", help="print the unit only"
+        )
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
     elif words == ("debug", "refusal"):
