@@ -36,6 +36,12 @@ def refused(kind: RefusalKind, **numbers: float) -> ProviderError:
     return ProviderError("scripted", Refusal(kind, 400, **numbers))  # type: ignore[arg-type]
 
 
+def before(question: str) -> list[Message]:
+    """Some turns, and a question."""
+    old = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
+    return [*old, user_text(question)]
+
+
 async def test_a_transient_failure_is_tried_again_after_2_4_and_6_seconds() -> None:
     fixture = Fixture([refused(K.TRANSIENT)] * 3 + ["done"])
     assert await fixture.run().execute() == "done"
@@ -95,6 +101,28 @@ async def test_text_that_was_shown_is_never_silently_begun_again() -> None:
     assert await fixture.run().execute() == "the whole answer"
     kinds = [type(event) for event in fixture.events[:3]]
     assert kinds == [TextShown, Retrying, TextShown]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [K.OVERFLOW, K.OUTPUT_CAP, K.REQUEST_TOO_LARGE, K.FORMAT, K.MEDIA, K.UNKNOWN],
+)
+async def test_a_refusal_in_mid_answer_that_is_mended_is_told_too(kind: RefusalKind) -> None:
+    """Some servers answer 200 and put their refusal into the stream, behind the first words."""
+    picture = Message("user", (ImageBlock("image/png", b"png"), TextBlock("q")))
+    history = [picture, assistant_text("a"), *before("now")]
+    fixture = Fixture(["first half, second half", "the whole answer"])
+    window = round(SIZES.messages(history) / 0.85) if kind is K.UNKNOWN else 100_000
+    fixture.models = (model(fixture.provider, window=window),)
+    fixture.provider.break_after_text = refused(kind, limit_tokens=600, requested_tokens=700)
+    assert await fixture.run(history).execute() == "the whole answer"
+    assert [type(event) for event in fixture.events[:3]] == [TextShown, Retrying, TextShown]
+
+
+async def test_a_refusal_before_the_first_word_is_mended_without_a_sentence() -> None:
+    fixture = Fixture([refused(K.OVERFLOW), "done"])
+    await fixture.run(before("now")).execute()
+    assert not [event for event in fixture.events if isinstance(event, Retrying)]
 
 
 async def test_a_fallback_answers_when_the_first_model_cannot() -> None:
@@ -198,9 +226,8 @@ async def test_a_refused_answer_that_no_shorter_one_mends_makes_the_input_shorte
 
 
 async def test_answers_are_as_long_as_before_once_less_input_was_what_helped() -> None:
-    history = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
     fixture = Fixture([*[refused(K.OUTPUT_CAP)] * 3, "done"], most_output=2_000)
-    assert await fixture.run([*history, user_text("now")]).execute() == "done"
+    assert await fixture.run(before("now")).execute() == "done"
     asked = [request.max_output_tokens for request in fixture.provider.requests]
     assert asked == [2_000, 1_000, 500, 2_000]
     assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
