@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.history import LOST_RESULT, repair, violations
+from agent.history import BEGINNING, LOST_RESULT, repair, violations
 from agent.messages import (
     Message,
     TextBlock,
@@ -244,11 +244,123 @@ def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
     text = {"type": "text", "text": "q", "cache_control": {"type": "ephemeral"}, "citations": None}
     notes = anthropic_history.read([user([text])]).notes
     assert notes == ["messages.0.content.0: 'cache_control' is left out of a repaired list"]
-    rows = [{**user("q"), "name": "ann"}, {"role": "system", "content": "s"}, user("x")]
+    rows = [{**user("q"), "name": "ann"}, {"role": "system", "content": "s", "x": 1}, user("x")]
     assert openai_history.read(rows).notes == [
         "messages.0: 'name' is left out of a repaired list",
-        "messages.1: stands first in a repaired list",
+        "messages.1: 'x' is left out of a repaired list",
     ]
+
+
+def system(text: Any, role: str = "system", **more: Any) -> Json:
+    return {"role": role, "content": text, **more}
+
+
+S, D = system("s"), system([{"type": "text", "text": "d"}], "developer", name="ops")
+
+
+@pytest.mark.parametrize(
+    ("rows", "faults", "repaired"),
+    [
+        pytest.param(
+            [user("q"), assistant("a"), S, user("x")], [], None, id="legal between two turns"
+        ),
+        pytest.param(
+            [S, user("q"), calls("c"), tool("c"), D, user("x")], [], None, id="legal after results"
+        ),
+        pytest.param(
+            [user("q"), calls("c"), tool("c"), D, assistant("a"), user("x")], [], None, id="legal"
+        ),
+        pytest.param(
+            [user("q"), calls("c"), S, tool("c"), user("x")],
+            ["message 2: a system message before the results"],
+            [user("q"), calls("c"), tool("c"), S, user("x")],
+            id="between a call and its result",
+        ),
+        pytest.param(
+            [user("q"), calls("c", "d"), tool("c"), D, tool("d")],
+            ["message 3: a developer message before the results"],
+            [user("q"), D, calls("c", "d"), tool("c"), tool("d")],
+            id="between two results, and nothing after them",
+        ),
+        pytest.param(
+            [user("q"), S, D],
+            [
+                "message 1: a system message may not be the last",
+                "message 2: a developer message may not be the last",
+            ],
+            [S, D, user("q")],
+            id="at the end",
+        ),
+        pytest.param(
+            [
+                system(" "),
+                system(None),
+                user("q"),
+                system([], "developer"),
+                assistant("a"),
+                user("x"),
+            ],
+            [
+                "message 0: blank text in a system message",
+                "message 1: blank text in a system message",
+                "message 3: blank text in a developer message",
+            ],
+            [user("q"), assistant("a"), user("x")],
+            id="empty",
+        ),
+        pytest.param(
+            [system([{"type": "text", "text": ""}, *D["content"]]), user("q")],
+            ["message 0: blank text in a system message"],
+            [system(D["content"]), user("q")],
+            id="half empty",
+        ),
+        pytest.param(
+            [user("q"), S, calls("c", "c"), D, user("x")],
+            [],
+            [
+                user("q"),
+                S,
+                calls("c", "c_2"),
+                tool("c", LOST_RESULT),
+                tool("c_2", LOST_RESULT),
+                D,
+                user("x"),
+            ],
+            id="around a call that gets its result",
+        ),
+        pytest.param(
+            [assistant("first"), S, user("a"), D, user("b")],
+            [],
+            [user(BEGINNING), assistant("first"), S, D, user("a\n\nb")],
+            id="between what becomes one message",
+        ),
+        pytest.param([S], [], [S, user(BEGINNING)], id="alone"),
+    ],
+)
+def test_rows_of_the_systems_are_read_and_stay_in_their_place(
+    rows: list[Json], faults: list[str], repaired: list[Json] | None
+) -> None:
+    history = openai_history.read(rows)
+    assert history.faults == faults
+    legal = violations(history.messages) == [] and not faults
+    assert legal == (repaired is None)
+    assert mended(openai_history, rows) == (repaired or rows)
+
+
+@given(
+    damaged_histories(),
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from([S, D])), max_size=5),
+)
+@settings(deadline=None, max_examples=50)
+def test_rows_of_the_systems_are_all_kept_in_order_wherever_they_stood(
+    messages: list[Message], added: list[tuple[int, Json]]
+) -> None:
+    rows = openai_history.write(openai_history.read([]), messages) if messages else []
+    for number, (place, row) in enumerate(added):
+        rows.insert(place, {**row, "name": f"n{number}"})
+    wanted = [row["name"] for row in rows if row["role"] in ("system", "developer")]
+    written = mended(openai_history, rows)
+    assert [row["name"] for row in written if row["role"] in ("system", "developer")] == wanted
 
 
 @pytest.mark.parametrize(
@@ -279,6 +391,12 @@ def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
             "messages.0.content.0.source.data: no base64",
         ),
         (openai_history, [{"role": "function"}], "messages.0: role 'function'"),
+        (openai_history, [{"role": "system", "content": 5}], "messages.0.content: a list"),
+        (
+            openai_history,
+            [{"role": "system", "content": [{"type": "image_url"}]}],
+            "messages.0.content.0: unknown block 'image_url'",
+        ),
         (
             openai_history,
             [assistant(None, function_call={"name": "x"})],
