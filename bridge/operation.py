@@ -21,6 +21,7 @@ from bridge.inbound import load
 from bridge.registry import access_rules
 from bridge.status import LiveStatus
 from bridge.turn_plan import TurnServices
+from bridge.upkeep import BACKUP
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from memory.alerts import AlertStore
@@ -50,7 +51,13 @@ class Operation:
         self._status = LiveStatus(self._overview, self.watch)
         reach = Reach(self._owners, self._language, channels)
         self.alerts = Alerts(AlertStore(database), reach, services.texts)
-        self.guard = Guard(self.watch, self.alerts, config.zone, partial(free_bytes, data))
+        self.guard = Guard(
+            self.watch,
+            self.alerts,
+            config.zone,
+            partial(free_bytes, data),
+            partial(self._overview.last_run, BACKUP),
+        )
         # What commands of `galata` may ask: a line each.
         self.verbs: dict[str, Verb] = {"status": self._tell_status}
 
