@@ -1,4 +1,4 @@
-"""Line 4: the ladder of a provider's overflow. Each rung makes the working copy smaller.
+"""Line 4: the ladder of an overflow. Each rung makes the working copy smaller.
 
     compact      whole turns leave, to the limit that the provider stated
     aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too, and no
@@ -6,8 +6,8 @@
     emergency    the current turn's question and its newest messages behind a boundary message
     reset        the current turn's question, and the list of calls that were executed
 
-The rungs are pure; `agent.loop` climbs them, keeps what leaves, and asks the provider again after
-each one that shrinks the request. A call that was executed is named by every rung that removes it,
+The rungs are pure; `agent.mending` says when one is due, `agent.working` climbs it and keeps what
+leaves, and the provider is asked again after each one that shrinks the request. A call that was executed is named by every rung that removes it,
 so that the model does not make it again.
 """
 
