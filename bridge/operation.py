@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from agent.messages import JsonObject
 from bridge.alerts import Alerts, Owner, Reach
 from bridge.config import Config
-from bridge.control import Control, Verb
+from bridge.control import Control, ControlRefused, Verb
 from bridge.guard import Guard, free_bytes
 from bridge.inbound import load
 from bridge.registry import access_rules
@@ -26,6 +26,7 @@ from bridge.watch import ChannelWatch
 from channels.base import Channel
 from memory.alerts import AlertStore
 from memory.database import Database
+from memory.errors import StoreError
 from memory.overview import Overview
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,10 @@ class Operation:
         return [group.create_task(_apart(name, one), name=name) for name, one in work.items()]
 
     async def _tell_status(self, _: JsonObject) -> JsonObject:
-        return (await self._status.get()).to_json()
+        try:
+            return (await self._status.get()).to_json()
+        except StoreError as error:
+            raise ControlRefused(f"the running galata cannot read its database: {error}") from error
 
     async def _serve_health(self, port: int) -> None:
         from bridge.health import HealthServer  # its libraries take a quarter of a second
