@@ -1,8 +1,8 @@
 """What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes. Strings are whole.
 
 What is nothing for the bot gives None: messages of bots, edits (but into a command), deletions,
-hidden updates (an unfurled link, a new reply), joins, unknown kinds, and channel text that does not
-mention the bot. A `message` and an `app_mention` about the same text give the same result.
+hidden updates (an unfurled link, a new reply), others' joins, unknown kinds, and channel text that does
+not mention the bot. A `message` and an `app_mention` about the same text give the same result.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ COMMANDS: Final = frozenset(
 """What the first word after `/galata` may name; any other text is a question."""
 
 _EDIT = "message_changed"
+_COMING_AND_GOING = frozenset(
+    {
+        *("channel_left", "group_left", "member_joined_channel", "member_left_channel"),
+        *("app_uninstalled", "tokens_revoked"),
+    }
+)
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _QUOTE_CHARACTERS = 1000
 _EPHEMERAL = "ephemeral:"
@@ -76,11 +82,24 @@ def parse(
         return _command(body, bot, people, now)
     if body.get("type") == "event_callback":
         event: Json = body["event"]
+        if event.get("type") in _COMING_AND_GOING:
+            return _membership(event, bot, now)
         changed = event.get("subtype") == _EDIT
         return _edit(event, bot, people) if changed else _message(event, bot, people)
     if body.get("type") == "block_actions":
         return _press(body, bot, people, now)
     return None
+
+
+def from_history(message: Json, channel: str) -> Json | None:
+    """The event that told of a message which was read from the history; None for one that was edited
+    into a command."""
+    edited = message.get("edited") is not None
+    if edited and _is_command(str(message.get("text") or "")):
+        return None
+    plain = {key: value for key, value in message.items() if key != "edited"}
+    event = plain | {"type": "message", "channel": channel}
+    return {"type": "event_callback", "event": event}
 
 
 def people_in(body: Json) -> tuple[str, ...]:
@@ -163,6 +182,29 @@ def _edit(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage
     at = str(edited["ts"])
     event_id = f"e:{message.message_id}:{at}"
     return replace(message, event=event_id, sent_at=time_of(at), edited_command=True)
+
+
+def _membership(event: Json, bot: Bot, now: datetime) -> InboundMessage | None:
+    """The bot was added or removed: from a channel, or as an app, which has no channel."""
+    kind = event["type"]
+    about_us = event.get("user", bot.user_id) == bot.user_id
+    if kind == "tokens_revoked":
+        tokens: Json = event.get("tokens") or {}
+        about_us = bot.user_id in (tokens.get("bot") or ())
+    if not about_us:
+        return None
+    at = event.get("event_ts")
+    joined = kind == "member_joined_channel"
+    return InboundMessage(
+        address=Address(CHANNEL, bot.team_id, str(event.get("channel") or ""), None, private=False),
+        event=f"{kind}:{at}",
+        message_id="",
+        sender=Sender(bot.user_id, ""),
+        sent_at=time_of(str(at)) if at else now,
+        addressed=False,
+        joined=joined,
+        left=not joined,
+    )
 
 
 def _is_command(text: str) -> bool:
