@@ -112,7 +112,7 @@ async def serve(
         await access.load()
         for move in access.outdated:
             log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
-        channels = build_channels(config, services.texts)
+        channels = build_channels(config, services.texts, services.chats)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
         async with asyncio.TaskGroup() as group:

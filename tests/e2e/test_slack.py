@@ -194,6 +194,39 @@ async def test_a_restart_keeps_the_conversation(world: World) -> None:
     assert "My cat is called Pablo." in str(world.llm.requests[-1].messages)
 
 
+async def test_what_was_written_during_an_outage_is_answered_in_order_and_once(
+    world: World,
+) -> None:
+    world.llm.answer("Noted.")
+    asked = world.open.send("<@BOT> first")
+    await world.open.wait_for_text("Noted.")
+    world.llm.answer("Hello.")
+    world.dm.send("hi")
+    await world.dm.wait_for_text("Hello.")
+    await world.app.stop()
+    # Slack has given up to send these again.
+    world.open.send("<@BOT> second", thread=asked, deliver=False)
+    world.dm.send("are you", deliver=False)
+    world.dm.send("there?", deliver=False)
+    for _ in range(3):
+        world.llm.answer("Yes.")
+    await world.app.start()
+
+    def answers() -> list[str]:
+        return [message.text for message in (*world.dm.from_bot, *world.open.from_bot)]
+
+    await world.slack.wait_for(lambda: answers().count("Yes.") == 3)
+    asked_then = [request.last_user_text for request in world.llm.requests[2:]]
+    assert sorted(asked_then) == ["[Ana#1] second", "are you", "there?"]
+    assert asked_then.index("are you") < asked_then.index("there?")
+    await world.app.stop()
+    await world.app.start()
+    world.llm.answer("Once.")
+    world.dm.send("once")
+    await world.dm.wait_for_text("Once.")
+    assert len(world.llm.requests) == 6
+
+
 async def test_a_redelivered_envelope_is_answered_once(world: World) -> None:
     world.llm.answer("Once.")
     message = world.dm.send("hi")
