@@ -184,7 +184,7 @@ class AgentBridge:
     def _concerns_us(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Group text without a mention: a bare stop word, or the rest of a text that was cut."""
         until = self._cut_texts.pop((place.key, message.sender.id), 0.0)
-        rest_of_a_text = asyncio.get_running_loop().time() < until
+        rest_of_a_text = message.own_words and asyncio.get_running_loop().time() < until
         return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
     @staticmethod

@@ -99,8 +99,11 @@ class Commands:
 
     async def _claim(self, message: InboundMessage, code: str, say: Say) -> str:
         channel, person = message.address.channel, message.sender.id
-        owns = self._access.is_owner(channel, person)
-        claimed = owns or await self._access.claim(channel, person, code)
+        if self._access.is_owner(channel, person):
+            return say("owner_already")
+        if not _is_first_hand(message):
+            return say("owner_passed_on")
+        claimed = await self._access.claim(channel, person, code)
         return say("owner_now" if claimed else "owner_link_bad")
 
     async def _help(self, call: _Call) -> str:
@@ -176,14 +179,19 @@ def _ids(message: InboundMessage, say: Say) -> str:
 
 def owner_code(message: InboundMessage) -> str | None:
     """A one-time code in a private chat: `/start own_…` from a link, or the bare code where there
-    are no links."""
+    are no links. It is recognised in forwards and edits too, since it belongs in no history, but
+    counts only in a message that its sender wrote so (`_is_first_hand`)."""
     if not message.address.private:
         return None
     if message.command is not None:
         words = message.command.args.strip() if message.command.name == "start" else ""
     else:
-        words = message.text.strip()
+        words = message.text.strip().removeprefix("/start").lstrip()
     return words if words.startswith(OWNER_PREFIX) else None
+
+
+def _is_first_hand(message: InboundMessage) -> bool:
+    return message.own_words and not message.edited_command
 
 
 def is_ours(message: InboundMessage) -> bool:

@@ -81,9 +81,11 @@ class Stopping:
         self._timezone = timezone
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
-        """Whether the text is a bare stop word, and its sender has a question in this conversation
-        that is not answered yet."""
-        if message.text.strip().lower() not in STOP_WORDS or message.command is not None:
+        """Whether the text is a bare stop word in the sender's own words, and they have a question in
+        this conversation that is not answered yet."""
+        if message.text.strip().lower() not in STOP_WORDS or not message.own_words:
+            return False
+        if message.command is not None:
             return False
         person = message.sender.id
         return any(known.person == person for known in self._tokens.of_session(place.key))

@@ -146,7 +146,8 @@ def _message(
     private = kind == "im" or (kind is None and channel.startswith("D"))
     to_us = names_us or private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
     text = readable(without_mention(raw, bot.user_id), _names(people))
-    if not to_us and not (thread and text.strip().lower() in STOP_WORDS):
+    own_words = not (_shared(event) or event.get("app_id"))
+    if not to_us and not (own_words and thread and text.strip().lower() in STOP_WORDS):
         return None
     attachments, unreadable = files_of(event.get("files") or ())
     if not private:
@@ -160,6 +161,7 @@ def _message(
         text=text,
         attachments=attachments,
         addressed=to_us,
+        own_words=own_words,
         quote=_forwarded(event, people),
         unreadable=unreadable,
     )
@@ -280,10 +282,14 @@ def _seen_by_one(user: str, trigger: str) -> str:
 
 def _forwarded(event: Json, people: Mapping[str, Person]) -> str | None:
     """The text of a message that was forwarded along."""
-    shared = [one for one in event.get("attachments") or () if one.get("is_share")]
-    texts = [str(one.get("text") or one.get("fallback") or "") for one in shared]
+    texts = [str(one.get("text") or one.get("fallback") or "") for one in _shared(event)]
     quote = readable("\n\n".join(text for text in texts if text), _names(people))
     return quote[:_QUOTE_CHARACTERS] or None
+
+
+def _shared(event: Json) -> list[Json]:
+    """The messages that were forwarded along."""
+    return [one for one in event.get("attachments") or () if one.get("is_share")]
 
 
 def _sender(user: str, people: Mapping[str, Person]) -> Sender:
