@@ -78,9 +78,9 @@ def make(
     if target.exists():
         raise BackupFailed(f"{target} is there already")
     copy, unfinished = (target.with_name(f"{target.name}{end}{_UNFINISHED}") for end in (".db", ""))
-    for leftover in (copy, unfinished):
-        leftover.unlink(missing_ok=True)
     try:
+        for leftover in (copy, unfinished):
+            leftover.unlink(missing_ok=True)
         _copy_checked(data / DATABASE_NAME, copy, stop)
         with _private(unfinished) as file:
             count = _fill(file, _contents(data, copy, config, now), stop)

@@ -22,6 +22,7 @@ from bridge.upkeep import BACKUP, RETENTION, Upkeep, in_thread, open_whole
 from memory.database import Database
 from memory.jobs import JobRow, Jobs
 from memory.settings import BackupSettings, RetentionSettings
+from tests.bridge.faulty_store import locked
 
 
 class Bed:
@@ -90,6 +91,40 @@ async def test_the_night_deletes_by_the_configuration_and_says_how_much(tmp_path
             "galata.db.broken-20260101T000000"
         ]
         assert (await made.due_now(RETENTION)).detail == "nothing is old"
+
+
+async def test_a_clean_up_that_was_missed_by_days_waits_for_a_clock_that_is_right(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path / "data", retention=RetentionSettings(messages_days=1)) as made:
+        await made.database.write(
+            lambda connection: connection.execute(
+                "INSERT INTO errors VALUES ('E', '2020-01-01', 'there', 'trace')"
+            )
+        )
+        await made.upkeep.scheduler.once(RETENTION, datetime.now(UTC) - timedelta(days=2))
+        await made.upkeep.scheduler.tick(datetime.now(UTC))
+        await made.upkeep.scheduler.idle()
+        assert (await made.rows())[RETENTION].detail == "left to the next night"
+        assert len(await made.database.read("SELECT * FROM errors")) == 1
+
+
+async def test_a_store_that_takes_no_plans_yet_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.upkeep.AGAIN_S", 0.01)
+    database = await open_whole(tmp_path / "galata.db")
+    async with asyncio.TaskGroup() as group:
+        services = turn_services(Config(), database, tmp_path, Redactor())
+        upkeep = Upkeep(Config(), database, tmp_path, services, group)
+        async with locked(database, tmp_path / "galata.db"):
+            assert not await upkeep.start()
+            task = group.create_task(upkeep.run())
+        async with asyncio.timeout(10):
+            while not await Jobs(database).all():
+                await asyncio.sleep(0)
+        task.cancel()
+    await database.close()
 
 
 async def test_a_backup_by_the_clock_lies_in_the_data_folder(tmp_path: Path) -> None:
