@@ -75,7 +75,9 @@ class Upkeep:
     async def run(self) -> None:
         """Go on until cancelled; then jobs that run are ended, and come at the next start."""
         try:
-            while not await self.start():
+            while True:
+                if await self.start():
+                    break
                 await asyncio.sleep(AGAIN_S)
             await asyncio.Event().wait()
         finally:

@@ -113,16 +113,22 @@ async def test_a_store_that_takes_no_plans_yet_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bridge.upkeep.AGAIN_S", 0.01)
+    begun = asyncio.Event()
+
+    async def work(due: Due) -> str:
+        begun.set()
+        return "well"
+
     database = await open_whole(tmp_path / "galata.db")
+    await Jobs(database).once("flush", "", datetime.now(UTC))
     async with asyncio.TaskGroup() as group:
         services = turn_services(Config(), database, tmp_path, Redactor())
-        upkeep = Upkeep(Config(), database, tmp_path, services, group)
+        handlers = {"flush": Handler(work, 60)}
+        upkeep = Upkeep(Config(), database, tmp_path, services, group, handlers)
         async with locked(database, tmp_path / "galata.db"):
             assert not await upkeep.start()
             task = group.create_task(upkeep.run())
-        async with asyncio.timeout(10):
-            while not await Jobs(database).all():
-                await asyncio.sleep(0)
+        await begun.wait()
         task.cancel()
     await database.close()
 
