@@ -95,8 +95,16 @@ def _add_user(history: ReadHistory, number: int, before: str, blocks: tuple[Bloc
 
 
 def _result(history: ReadHistory, where: str, found: dict[str, Any]) -> ToolResultBlock:
+    """A result. The API takes text alone in it (field case 22); a repaired list has what else it holds
+    in the user's row behind it."""
     id_ = text_at(f"{where}.tool_call_id", found.get("tool_call_id"))
-    return ToolResultBlock(id_, tuple(_parts(history, where, found)))
+    parts = tuple(_parts(history, where, found))
+    if any(isinstance(part, ImageBlock) for part in parts):
+        row = where.split(".")[1]
+        history.faults.append(
+            f"message {row}: a result holds more than text, which this API refuses"
+        )
+    return ToolResultBlock(id_, parts)
 
 
 def _reply(history: ReadHistory, where: str, found: dict[str, Any]) -> Iterator[Block]:

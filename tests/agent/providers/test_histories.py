@@ -28,6 +28,7 @@ from tests.servers import anthropic_rules, openai_rules
 
 Json = dict[str, Any]
 IMAGE = base64.b64encode(PNG).decode()
+X = {"type": "text", "text": "x"}
 
 
 def use(id_: str | None, **more: Any) -> Json:
@@ -56,6 +57,11 @@ def calls(*ids: str | None, arguments: Any = "{}") -> Json:
 def tool(id_: str | None, content: Any = "ok") -> Json:
     """OpenAI's row of a result."""
     return {"role": "tool", "tool_call_id": id_, "content": content}
+
+
+def picture(url: str = f"data:image/png;base64,{IMAGE}") -> Json:
+    """OpenAI's part of an image."""
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def mended(reader: ModuleType, rows: list[Any]) -> list[Json]:
@@ -136,6 +142,9 @@ def test_faults_of_openais_order_are_kept_by_reading_and_mended_by_repair() -> N
         [user("q"), calls("c" * 90), tool("c" * 90)],
         [user("q"), calls("c1"), {"role": "system", "content": "s"}, tool("c1")],
         [user("q"), calls("c1"), tool("c1", "")],
+        [user("q"), calls("c1"), tool("c1", [X, picture()])],
+        [user("q"), calls("c1"), tool("c1", [picture("https://example.org/a.png")])],
+        [user("q"), calls("c1", "c2"), tool("c1", [picture()]), tool("c2"), user("and?")],
     ],
 )
 def test_shapes_that_openais_api_refuses_are_found_and_mended(rows: list[Json]) -> None:
@@ -196,6 +205,18 @@ LEGAL_ANTHROPIC = [
     assistant("yes"),
     user([{"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}}]),
 ]
+
+
+def test_a_picture_in_a_result_moves_to_the_users_row_behind_all_results() -> None:
+    """Field case 22: the API takes text alone in a tool's row."""
+    web = picture("https://example.org/a.png")
+    rows = [user("q"), calls("c1", "c2"), tool("c1", [X, picture(), web]), tool("c2")]
+    assert openai_history.read(rows).faults == [
+        "message 2: a result holds more than text, which this API refuses"
+    ]
+    *_, first, second, behind = mended(openai_history, rows)
+    assert (first["content"], second) == ("x", tool("c2"))
+    assert behind == user([picture(), web])
 
 
 def test_legal_lists_have_no_fault() -> None:
