@@ -43,6 +43,7 @@ from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
+from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -191,6 +192,7 @@ def turn_services(
         usage=usage,
         people=People(database),
         chats=Chats(database),
+        backlog=BacklogStore(database),
         folders=ChatFolders(data),
         daily=DailyFiles(data / MEMORY),
         transcripts=Transcripts(database, data / TRANSCRIPTS),
