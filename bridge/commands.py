@@ -84,7 +84,7 @@ class Commands:
             return await self._claim(message, code, say)
         name = message.command.name if message.command else ""
         if name in ("help", "whoami"):
-            return _ids(message, say) if name == "whoami" else say("help")
+            return _ids(message, say) if name == "whoami" else _help(say)
         place = message.address
         who = message.sender.id if place.private else place.chat
         key = f"no_access:{place.channel}:{place.account}:{place.chat}:{message.sender.id}"
@@ -107,7 +107,7 @@ class Commands:
         return say("owner_now" if claimed else "owner_link_bad")
 
     async def _help(self, call: _Call) -> str:
-        return call.say("help")
+        return _help(call.say)
 
     async def _ask(self, call: _Call) -> str:
         return call.say("ask_what")
@@ -171,6 +171,11 @@ class Commands:
 
     def _local(self, moment: str) -> str:
         return f"{datetime.fromisoformat(moment).astimezone(self._timezone):%Y-%m-%d %H:%M}"
+
+
+def _help(say: Say) -> str:
+    everywhere = say.capabilities.commands_in_threads
+    return f"{say('help').rstrip()}\n\n{say('help_replies' if everywhere else 'help_threads')}"
 
 
 def _ids(message: InboundMessage, say: Say) -> str:

@@ -27,8 +27,9 @@ class Notices:
         return self._texts.language(self._language, message.sender.language)
 
     def say(self, message: InboundMessage) -> Say:
-        """The catalogue in that language."""
-        return Say(self._texts, self.language(message))
+        """The catalogue in that language, for the message's channel."""
+        channel = self._channels[message.address.channel]
+        return Say(self._texts, self.language(message), channel.capabilities)
 
     async def reply(
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()

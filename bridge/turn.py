@@ -48,7 +48,7 @@ class Turn:
         self._plan = plan
         self._outages = outages
         self._token = token
-        self._say = Say(services.texts, plan.language)
+        self._say = Say(services.texts, plan.language, plan.channel.capabilities)
         self._active: ActiveRun | None = None
         self._delivery = self._open_delivery(token)
         self._display = Display(self._delivery.sink, self._say("retrying"))

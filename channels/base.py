@@ -159,11 +159,13 @@ class StopControl:
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What the bridge may count on: `reactions` mark a waiting message, `buttons` are Stop buttons,
-    `commands_in_threads` is false where the platform refuses slash commands in threads."""
+    `commands_in_threads` is false where the platform refuses slash commands in threads.
+    `command_prefix` is what stands before a command's name when it is typed."""
 
     reactions: bool
     buttons: bool
     commands_in_threads: bool
+    command_prefix: str = "/"
 
 
 @dataclass(frozen=True, slots=True)

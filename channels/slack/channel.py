@@ -26,6 +26,7 @@ from channels.slack.connection import ConnectionTiming, run_http, run_socket
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
+from channels.slack.manifest import COMMAND
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
 from channels.slack.people import People, administers
@@ -36,7 +37,9 @@ from channels.slack.threads import Threads
 
 log = logging.getLogger(__name__)
 
-_CAPABILITIES: Final = Capabilities(reactions=True, buttons=True, commands_in_threads=False)
+_CAPABILITIES: Final = Capabilities(
+    reactions=True, buttons=True, commands_in_threads=False, command_prefix=f"{COMMAND} "
+)
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
 

@@ -103,6 +103,17 @@ async def test_stop_ends_a_stalled_stream(world: World, how: str) -> None:
     await world.dm.wait_for_text("fine")
 
 
+async def test_help_names_commands_as_slack_takes_them(world: World) -> None:
+    world.dm.slash("/galata", "help", world.ana)
+    told = (await world.dm.wait_for_text(lambda text: "/galata new" in text)).shown
+    for name in ("ask", "cancel", "new", "status"):
+        assert f"/galata {name}" in told
+        assert f" /{name}" not in told
+        assert f"\n/{name}" not in told
+    assert "Commands do not work in threads" in told
+    assert "as a reply" not in told
+
+
 async def test_the_word_stop_works_in_a_channels_thread(world: World) -> None:
     channel = world.slack.channel("general", members=[world.ana])
     reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
