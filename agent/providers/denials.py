@@ -26,6 +26,7 @@ PERIOD = any_of(
 )
 RATE = any_of(
     r"""
+    limit (?:was |is |has been )?reached.{0,40}(?:re)?try (?:again )?(?:in|after) \d
     rate[ _-]?limit|throttl|too many (?:concurrent |parallel |api )?(?:requests|calls)|slow down
     too many tokens, please wait|too many tokens per|rate increased too quickly|request limit
     (?:requests?|calls?) too (?:often|frequent)|concurren\w+ .{0,40}(?:limit|exceed|reach)
@@ -51,7 +52,7 @@ RATE = any_of(
 )
 # The one request is larger than what the period allows at all.
 REQUEST_TOO_LARGE = any_of(r"""
-    request too large for
+    request too large for|(?:single|one) request exceeds (?:the )?(?:tpm|tokens per min)
     tokens per min\w* \([a-z]*tpm\): limit.{0,80}must be reduced
     (?:single|one|this) request .{0,60}(?:larg|great|mo|bigg)er? than .{0,60}per[ -]?min
 """)

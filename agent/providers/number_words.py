@@ -12,11 +12,16 @@ from agent.providers.languages import MORE
 from agent.providers.patterns import any_of, either
 
 MINUTE_LIMIT = any_of(r"""
-    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|,|\.|;|\)|/| per|$))
+    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|,|\.|;|\)|/| per| exceeded|$))
 """)
-REQUESTED = any_of(r"""
-    request(?:ed|s|ing)?(?: is|:| of| for| has| contains| needs)? ?(?:about )?(?P<number>\d{2,9})\b
-""")
+REQUESTED = re.compile(
+    r"request(?:ed|s|ing)?(?: is|:| of| for| has| contains|(?: alone)? needs)? ?(?:about )?"
+    r"(?P<number>\d{2,9})\b"
+)
+# Of one request, with signs.
+OVER_MINUTE = re.compile(
+    r"(?:single|one) request .{0,60}?(?P<asked>\d{2,9}) ?> ?(?P<limit>\d{2,9})"
+)
 
 # Of a wait: numbers with their units, after words for later or before them.
 WAIT_UNITS = (

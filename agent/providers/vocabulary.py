@@ -103,7 +103,8 @@ OVERFLOW = any_of(rf"""
     (?:prompt|input)_?(?: ?is)?_?too_?long|token limit exceeded|tokens limit .{{0,30}}exceeded
     payload size exceeds|request (?:size )?exceeds the max
     exceeds the maximum (?:allowed )?(?:size|length)
-    max_(?:\w+_)?tokens must be at least 1, got -
+    max_(?:\w+_)?tokens must be at least 1, got -|less than or equal to '?-\d
+    input tokens and requested \d+ output tokens|total length of (?:the )?(?:messages|input|prompt)
     '(?:input|(?:messages|input)\[\d+\]\.content[^']{{0,24}})': string too long
     'messages': array too long
     zu viele token|demasiados tokens|trop de (?:jetons|tokens)|muitos tokens|tokens demais
@@ -134,9 +135,10 @@ _TOO_MUCH = r"""
     over (?:the|this|its|your|our|\d)
     (?:must|should|can|may)(?:not| not)? be (?:less|at most|<|no more|lower|smaller|between|in|within)
     (?:must|should|can|may)(?:not| not)? be (?:under|larger|greater than (?:the|\d))
+    expected (?:a |an )?(?:value|number|integer) ?<
     less than or equal|at most|range|between \d|out of range|supports? (?:only|at most|up to)
     only supports|up to \d|maximum (?:value|allowed|is|of)|lower than \d|limited to|limit (?:is|of)
-    超过|超過|超出|大于|大於|范围|範圍|最大值|上限|不能超|过大|過大|不得|应在|應在|之间|小于|以内
+    超过|超過|超出|大于|大於|范围|範圍|最大(?:值|为|為|是)|上限|不能超|过大|過大|不得|应在|應在|之间|小于|以内
     超え|超過|上限|範囲|大きすぎ|以下|초과|범위|너무 (?:큽|크|많)|이하|미만|превы|диапазон|больше
     слишком|не более|меньше
     supera|excede|rango|intervalo|ma[iy]or|menor|depass|superieur|inferieur|uberschr|ubersteig
@@ -150,6 +152,7 @@ OUTPUT_CAP = any_of(rf"""
     (?:{either(_OUTPUT)}).{{0,90}}?(?:{either(_TOO_MUCH, MORE.exceeds)})
     (?:invalid|illegal|range of|value (?:of|for)|valor de|wert fur) (?:parameter )?['"]?max_\w*tokens
     max\w* (?:ausgabe|antwort)lange (?:ist|von|betragt|:) ?\d
+    (?:completion|output|response|answer) of \d+ (?:tokens )?(?:exceeds|is (?:over|above|more|larger))
     available_tokens|too many (?:output|completion|generated) tokens
     max\w* (?:number of )?(?:output|completion|generated) tokens[^.]{{0,40}}? (?:is|are|=|:) ?\d
     (?:超过|超出|大于)[^,。，]{{0,12}}(?:最大)?(?:输出|生成)(?:长度|token)
@@ -165,5 +168,6 @@ SUM = any_of(r"""
     \+ ?(?:max_|the max|output|completion|new)
     (?:inputs?|prompt|message)\b.{0,40}(?:and|plus|\+) (?:\w+ )?(?:max|output|new).{0,25}(?:exceed|must)
     sum of|total of|in total|combined|together|max_tokens must be at least 1, got -
+    less than or equal to '?-\d
     (?:输入|输入token|提示).{0,12}(?:与|和|加|\+).{0,12}(?:输出|max_|生成)
 """)
