@@ -20,7 +20,7 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.chat_models import chat_models
-from bridge.chats import advice
+from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
@@ -32,12 +32,13 @@ from bridge.owners import offer_ownership
 from bridge.pictures import Pictures
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
+from bridge.scheduler import Handler
 from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
-from bridge.upkeep import Upkeep, open_whole
+from bridge.upkeep import LIMIT_S, Upkeep, open_whole
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
@@ -123,7 +124,16 @@ async def serve(
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
             operation = Operation(config, database, data, services, channels)
-            upkeep = Upkeep(config, database, data, services, group)
+            erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
+            upkeep = Upkeep(
+                config,
+                database,
+                data,
+                services,
+                group,
+                more_handlers={ERASE_GONE: erase},
+                more_plans={ERASE_GONE: NIGHTLY},
+            )
             helpers = [
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),

@@ -49,7 +49,8 @@ async def open_whole(path: Path) -> Database:
 
 
 class Upkeep:
-    """The scheduler with the jobs of the store. `more_handlers`: kinds of jobs beside them."""
+    """The scheduler with the jobs of the store. `more_handlers`: kinds of jobs beside them, and
+    `more_plans` the cron plans of those that come by one."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Upkeep:
         services: TurnServices,
         group: asyncio.TaskGroup,
         more_handlers: Mapping[str, Handler] = MappingProxyType({}),
+        more_plans: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._config = config
         self._data = data
@@ -69,6 +71,7 @@ class Upkeep:
             BACKUP: Handler(self._back_up, LIMIT_S),
             **more_handlers,
         }
+        self._crons = {RETENTION: NIGHTLY, **more_plans}
         report = services.errors.report
         self.scheduler = Scheduler(Jobs(database), handlers, report, group)
 
@@ -100,7 +103,7 @@ class Upkeep:
 
     def _plans(self) -> dict[str, Plan]:
         zone, backup = self._config.timezone, self._config.backup
-        plans = {RETENTION: Plan(NIGHTLY, zone)}
+        plans = {kind: Plan(cron, zone) for kind, cron in self._crons.items()}
         if backup is not None:
             plans[BACKUP] = Plan(BACKUP_TIMES[backup.every], zone)
         return plans

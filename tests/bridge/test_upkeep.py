@@ -44,7 +44,10 @@ class Bed:
 
 @asynccontextmanager
 async def bed(
-    data: Path, more: dict[str, Handler] | None = None, **settings: Any
+    data: Path,
+    more: dict[str, Handler] | None = None,
+    plans: dict[str, str] | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Bed]:
     os.makedirs(data, exist_ok=True)
     config = Config(timezone="Europe/Berlin", **settings)
@@ -52,7 +55,7 @@ async def bed(
     try:
         async with asyncio.TaskGroup() as group:
             services = turn_services(config, database, data, Redactor())
-            upkeep = Upkeep(config, database, data, services, group, more or {})
+            upkeep = Upkeep(config, database, data, services, group, more or {}, plans or {})
             await upkeep.start()
             yield Bed(upkeep, database, data)
             await upkeep.scheduler.close()
@@ -65,6 +68,16 @@ async def test_the_clean_up_is_planned_each_night_in_the_configured_zone(tmp_pat
         rows = await made.rows()
         assert set(rows) == {RETENTION}
         assert (rows[RETENTION].cron, rows[RETENTION].zone) == ("30 3 * * *", "Europe/Berlin")
+
+
+async def test_other_kinds_of_jobs_come_by_their_own_plan(tmp_path: Path) -> None:
+    async def work(due: Due) -> str:
+        return "done"
+
+    handler = {"more": Handler(work, 60)}
+    async with bed(tmp_path / "data", handler, {"more": "0 4 * * *"}) as made:
+        row = (await made.rows())["more"]
+        assert (row.cron, row.zone) == ("0 4 * * *", "Europe/Berlin")
 
 
 async def test_backups_are_planned_when_they_are_switched_on_only(tmp_path: Path) -> None:
