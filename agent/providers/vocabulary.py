@@ -64,7 +64,7 @@ _EXCEEDS = r"""
     trop (?:long|grand|volumineu)|superieur|atteint|n'(?:en )?accepte|au maximum|reduis|raccourci
     uberschr|ubersteig|langer als|zu (?:lang|gross|groß|viele)|großer als|mehr als|hochstens
     maximal|erreicht
-    pass(?:t|en) nicht|kurzen
+    pass(?:t|en) (?:\w+ ){0,2}nicht|kurzen
 """
 # Said of an input, in so many words.
 _TOO_LONG = r"""
