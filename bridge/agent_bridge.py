@@ -111,7 +111,7 @@ class AgentBridge:
             settings.timezone,
         )
         self._commands = Commands(
-            settings.timezone, services, access, models, self._lanes, self._outages
+            settings.timezone, services, access, models, self._lanes, self._outages, tokens
         )
 
     # Messages in ----------------------------------------------------------------------------------

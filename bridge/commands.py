@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
 from bridge.outage import Outages
-from bridge.stopping import STOP_COMMANDS
+from bridge.stopping import STOP_COMMANDS, compaction_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
@@ -45,6 +47,7 @@ class Commands:
         models: tuple[ChatModel, ...],
         lanes: Lanes,
         outages: Outages,
+        tokens: CancelTokenRegistry,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -52,7 +55,8 @@ class Commands:
         self._model = models[0]
         self._context = ContextCommands(services, self._model, timezone, outages)
         self._lanes = lanes
-        self._handlers: dict[str, Callable[[_Call], Awaitable[str]]] = {
+        self._tokens = tokens
+        self._handlers: dict[str, Callable[[_Call], Awaitable[str | None]]] = {
             "start": self._start,
             "help": self._help,
             "ask": self._ask,
@@ -119,11 +123,23 @@ class Commands:
         await self._services.conversations.begin_new(session)
         return call.say("new")
 
-    async def _compact(self, call: _Call) -> str:
+    async def _compact(self, call: _Call) -> str | None:
         if await self._is_answering(call.place):
             return call.say("not_while_running")
-        focus = call.message.command.args if call.message.command else ""
-        return await self._context.compact(call.message, call.place, focus, call.say)
+        message, place = call.message, call.place
+        focus = message.command.args if message.command else ""
+        request = compaction_of(message)
+        token = self._tokens.register(request, place.key, message.sender.id, message.sent_at)
+        work = asyncio.create_task(self._context.compact(message, place, focus, call.say))
+        token.bind(work)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not token.cancelled:
+                raise  # the process is stopping
+            return None  # the stop answers
+        finally:
+            self._tokens.release(request)
 
     async def _show_context(self, call: _Call) -> str:
         return await self._context.show(call.message, call.place, call.say)
