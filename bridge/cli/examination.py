@@ -33,6 +33,8 @@ def examine(options: Options) -> list[Finding]:
     path = options.data / DATABASE
     size = path.stat().st_size if path.is_file() else None
     findings += asyncio.run(_asked(checks_here.database(path, size), config))
+    if config is not None and size is not None:
+        findings += asyncio.run(_moved(path, config))
     if config is not None and config.backup is not None and size is not None:
         findings.append(asyncio.run(_backups(options.data, config.backup)))
     return [replace(finding, text=redactor.clean(finding.text)) for finding in findings]
@@ -52,6 +54,13 @@ async def _backups(data: Path, settings: BackupSettings) -> Finding:
         return await checks_here.backups(data, settings, datetime.now(UTC))
     except StoreError as error:
         return Finding("FAIL", "backup", f"not known: {error}")
+
+
+async def _moved(path: Path, config: Config) -> list[Finding]:
+    try:
+        return await checks_here.moved_chats(path, config)
+    except StoreError:
+        return []  # the check of the database has said so
 
 
 async def _asked(database: Awaitable[Finding], config: Config | None) -> list[Finding]:

@@ -17,6 +17,7 @@ from bridge.backup import file_name
 from bridge.cli import checks_here, packages
 from bridge.cli.doctor import doctor
 from bridge.cli.options import FAILED, FINE, Options
+from memory.chats import Chats, Move
 from memory.database import Database
 from memory.jobs import Ended, Jobs
 from tests.servers.openai import OpenAIServer
@@ -114,6 +115,23 @@ async def test_missing_scopes_are_named(place: Place) -> None:
     assert code == FAILED
     assert "files:read" in lines["slack"]
     assert "slack manifest" in lines["slack"]
+
+
+async def test_an_id_in_the_configuration_that_a_group_does_not_have_any_more_is_named(
+    place: Place,
+) -> None:
+    database = await Database.open(place.data / "galata.db")
+    chats = Chats(database)
+    await chats.expect(Move("telegram", "123456", "-451", "-100247"))
+    await database.close()
+    code, lines = await place.doctor()
+    assert (code, "chats" in lines) == (FINE, False)
+    allowed = place.config.read_text().replace("{token: ", '{allowed: ["-451"], token: ')
+    place.config.write_text(allowed)
+    code, lines = await place.doctor()
+    assert code == FINE
+    assert "channels.telegram.allowed" in lines["chats"]
+    assert "-100247" in lines["chats"]
 
 
 async def test_files_that_others_can_read_are_found_with_the_command_that_mends_it(
