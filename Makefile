@@ -1,3 +1,4 @@
+# make install  only install, as for an upgrade
 # make run    chat with the bot: installs what it needs, then starts (see README)
 # make setup  from a clone to the first answer in Telegram or Slack
 # make test   set up, then every check; make check: the same without set-up; make fix: format
@@ -9,7 +10,9 @@ CONFIG ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run setup test check fix lint types layers tests fuzz bench lock playground clean
+.PHONY: install run setup test check fix lint types layers tests fuzz bench lock playground clean
+
+install: $(VENV)/run.ok
 
 run: $(VENV)/run.ok
 	@$(BIN)/galata run --data "$(DATA)" $(if $(CONFIG),--config "$(CONFIG)")

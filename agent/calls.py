@@ -159,6 +159,8 @@ class ModelCalls:
                 continue
             except ProviderError as error:
                 if await self._mending.mend(error.refusal):
+                    if self.partial_text:  # it was refused in mid-answer
+                        self._ports.emit(Retrying(0))
                     continue
                 if await self._wait(error.refusal, retries):
                     retries += 1

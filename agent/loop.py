@@ -18,6 +18,8 @@ and its cleanup would leak into its consumer.
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -37,9 +39,12 @@ from agent.working import Keeper, WorkingCopy
 
 NOT_STARTED = "Cancelled by user before this tool finished."
 UNKNOWN_OUTCOME = "Outcome unknown: stopped by the user while running."
+TIME_UP = "The time for this question was up before this tool finished."
+TIME_UP_UNKNOWN = "Outcome unknown: the time for this question was up while it was running."
 STOPPED_MARK = "[Stopped by the user.]"
 FAILED_MARK = "[This answer ended with an error.]"
 EMPTY_MARK = "[No answer was given.]"
+CLOSING_S = 30.0  # for the closing call of a run whose time is up
 
 # Sentences of ours for one model call; they are stored nowhere.
 NUDGE = "You gave no answer. Answer the user now, in words."
@@ -122,13 +127,15 @@ class AgentRun:
             made_before=task.calls_before,
         )
         self._breaker = Breaker(task.limits)
-        self._began = asyncio.get_running_loop().time()
+        self._ends_at = asyncio.get_running_loop().time() + task.limits.seconds
+        self._time_is_up = False
         self.last_run_new_messages: list[Message] = list(task.resumed)
         self.notices: list[LimitReached] = []  # what else a person is told after the answer
         self.cut_short = False  # the answer met the model's cap of output
         self.gave_no_answer = False
         self._started: dict[str, ToolUseBlock] = {}
         self._finished: dict[str, ToolResultBlock] = {}
+        self._unknown: set[str] = set()  # finished calls of which nobody knows what they did
         self._judged_ids: set[str] = set()  # calls that the breaker let pass
         self._closed = False
 
@@ -183,11 +190,23 @@ class AgentRun:
         """A model call. A hint is sent once: what was thought in answer to it is bound to a text that
         is not sent again, and would be refused."""
         hint = self._breaker.hint()
-        completed = await self._calls.ask(advice=hint)
+        completed = await self._ask_in_time(advice=hint)
         if hint is None:
             return completed
         (message,) = without_seals([completed.message])
         return replace(completed, message=message)
+
+    async def _ask_in_time(self, *, tools: bool = True, advice: str | None) -> Completed:
+        """A model call with its retries and waits. Raises `LimitReached` when the run's time is up
+        before it is through: what was shown stays, and asking again would say it anew."""
+        clock = asyncio.timeout_at(self._ends_at)
+        try:
+            async with clock:
+                return await self._calls.ask(tools=tools, advice=advice)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            raise self._reached("seconds") from None
 
     def _answered(self) -> bool:
         own = self.last_run_new_messages
@@ -198,22 +217,28 @@ class AgentRun:
         tripped = self._breaker.tripped()
         if tripped is not None:
             return tripped
-        seconds = asyncio.get_running_loop().time() - self._began
         made, limits = self.calls, self._task.limits
+        left_s = self._ends_at - asyncio.get_running_loop().time()
         cap = self._breaker.cap(
             step,
-            seconds=seconds,
+            seconds=math.inf if self._time_is_up else limits.seconds - left_s,
             tokens=sum(call.usage.total for call in made),
             cost_microusd=sum(call.cost_microusd or 0 for call in made),
         )
-        return None if cap is None else LimitReached(cap, limit=_text_of(cap, limits))
+        return None if cap is None else self._reached(cap)
+
+    def _reached(self, cap: str) -> LimitReached:
+        return LimitReached(cap, limit=_text_of(cap, self._task.limits))
 
     async def _close_with_an_answer(self, stop: LimitReached) -> None:
-        """One call with tools off, so that what was found so far is not lost. The person is told
-        why the run ended; without an answer that is all that is told. Raises `LimitReached`."""
+        """One call with tools off, so that what was found so far is not lost; a short one where the
+        run's time is up. The person is told why the run ended; without an answer that is all that is
+        told. Raises `LimitReached`."""
+        latest = max(self._ends_at, asyncio.get_running_loop().time() + CLOSING_S)
         try:
-            completed = await self._calls.ask(tools=False, advice=CLOSING)
-        except ProviderError as error:
+            async with asyncio.timeout_at(latest):
+                completed = await self._calls.ask(tools=False, advice=CLOSING)
+        except (ProviderError, TimeoutError) as error:
             raise stop from error
         answer = _words_only(completed.message)
         if not text_of(answer):
@@ -247,20 +272,31 @@ class AgentRun:
             self._breaker.cut_off(completed.message.tool_uses)
         message, checked = self._checked(completed.message, truncated=truncated)
         await self._append(message)
-        await run_tools(
-            checked,
-            self._task.toolbox,
-            self._task.tool_context,
-            started=self._tool_started,
-            finished=self._tool_finished,
+        await self._run_tools(checked)
+        results = tuple(
+            self._result_of(call, TIME_UP_UNKNOWN, TIME_UP) for call in message.tool_uses
         )
-        results = tuple(self._finished[call.id] for call in message.tool_uses)
         await self._append(Message("user", results))
+
+    async def _run_tools(self, checked: Sequence[tool_args.CheckedCall]) -> None:
+        """Each call gets its result, but for those under way or still to come when the run's time
+        is up."""
+        try:
+            async with asyncio.timeout_at(self._ends_at):
+                await run_tools(
+                    checked,
+                    self._task.toolbox,
+                    self._task.tool_context,
+                    started=self._tool_started,
+                    finished=self._tool_finished,
+                )
+        except TimeoutError:
+            self._time_is_up = True
 
     async def _answer(self, completed: Completed) -> Message:
         """The answer; an empty one is asked for once more, and marked when it stays empty."""
         if not text_of(completed.message):
-            completed = await self._calls.ask(tools=False, advice=NUDGE)
+            completed = await self._ask_in_time(tools=False, advice=NUDGE)
         answer = _words_only(completed.message)
         if not text_of(answer):
             self.gave_no_answer = True
@@ -299,8 +335,10 @@ class AgentRun:
         self._started[call.id] = call
         self._ports.calls.emit(ToolStarted(call.name))
 
-    def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
+    def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None:
         self._finished[call.id] = result
+        if not known:
+            self._unknown.add(call.id)
         if call.id in self._judged_ids:
             self._breaker.note(call, failed=result.is_error)
 
@@ -335,7 +373,10 @@ class AgentRun:
         own = self.last_run_new_messages
         partial = self._calls.partial_text
         if own and own[-1].tool_uses:
-            own.append(Message("user", tuple(self._result_of(c) for c in own[-1].tool_uses)))
+            results = (
+                self._result_of(call, UNKNOWN_OUTCOME, NOT_STARTED) for call in own[-1].tool_uses
+            )
+            own.append(Message("user", tuple(results)))
             partial = ""
         blocks = [TextBlock(partial)] if partial else []
         own.append(Message("assistant", (*blocks, TextBlock(mark))))
@@ -343,22 +384,22 @@ class AgentRun:
     def effects(self) -> Effects:
         """What the tools of this run have changed, as far as that is known."""
         risky = [call for call in self._started.values() if self._has_side_effects(call)]
-        done = [
-            c.name for c in risky if c.id in self._finished and not self._finished[c.id].is_error
-        ]
-        unknown = [c.name for c in risky if c.id not in self._finished]
+        sure = [c for c in risky if c.id in self._finished and c.id not in self._unknown]
+        done = [c.name for c in sure if not self._finished[c.id].is_error]
+        unknown = [c.name for c in risky if c not in sure]
         return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
 
     def _has_side_effects(self, call: ToolUseBlock) -> bool:
         tool = self._task.toolbox.find(call.name)
         return tool is not None and tool.spec.side_effects
 
-    def _result_of(self, call: ToolUseBlock) -> ToolResultBlock:
+    def _result_of(self, call: ToolUseBlock, unknown: str, not_started: str) -> ToolResultBlock:
+        """The call's result; where it has none, what is known of it in words."""
         known = self._finished.get(call.id)
         if known is not None:
             return known
         risky = call.id in self._started and self._has_side_effects(call)
-        return lost_result(call.id, UNKNOWN_OUTCOME if risky else NOT_STARTED)
+        return lost_result(call.id, unknown if risky else not_started)
 
 
 def _text_of(cap: str, limits: RunLimits) -> str:

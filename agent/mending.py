@@ -40,12 +40,14 @@ class Mending:
         self._shrink = shrink
         self._mended: set[RefusalKind] = set()
         self._most_output: int | None = None
+        self._halving_may_help = True
         self._stated_window: int | None = None  # by the provider, in tokens as we estimate them
 
     def ask_instead(self, model: ChatModel) -> None:
         """Another model is asked from now on."""
         self._model = model
         self._most_output = self._stated_window = None
+        self._halving_may_help = True
 
     @property
     def output_tokens(self) -> int:
@@ -142,15 +144,20 @@ class Mending:
         return True
 
     async def _ask_for_less(self, refusal: Refusal) -> bool:
-        """A smaller answer; where no useful one has room, less input."""
-        wanted = self.output_tokens
-        allowed = refusal.limit_tokens
-        stated = allowed is not None and 0 < allowed < wanted
-        less = allowed if stated and allowed is not None else wanted // 2
+        """A smaller answer, as long as the provider allows or half as long. Where no useful one is
+        left to ask for, less input: room is what is missing then, whatever the words are (vLLM's "at
+        least" hides by how much, and what Groq allows may be negative)."""
+        wanted, allowed = self.output_tokens, refusal.limit_tokens
+        less = wanted // 2 if self._halving_may_help else 0
+        if allowed is not None and 0 < allowed < wanted:
+            less = allowed
         if less >= SMALLEST_ANSWER:
             self._most_output = less
             return True
-        return stated and await self._make_room(replace(refusal, limit_tokens=None), Rung.RESET)
+        if allowed is None:  # that answers were shorter was no help
+            self._halving_may_help = False
+            self._most_output = None
+        return await self._make_room(replace(refusal, limit_tokens=None), Rung.RESET)
 
     def _estimate(self) -> int:
         return self._fixed() + self._working.size(self._model.sizes)

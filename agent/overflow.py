@@ -1,14 +1,14 @@
-"""Line 4: the ladder of a provider's overflow. Each rung makes the working copy smaller.
+"""Line 4: the ladder of an overflow. Each rung makes the working copy smaller.
 
     compact      whole turns leave, to the limit that the provider stated
     aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too, and no
                  reasoning
-    emergency    the current turn's question and its newest messages behind a boundary message
+    emergency    the current turn's question and the newest messages behind a boundary message
     reset        the current turn's question, and the list of calls that were executed
 
-The rungs are pure; `agent.loop` climbs them, keeps what leaves, and asks the provider again after
-each one that shrinks the request. A call that was executed is named by every rung that removes it,
-so that the model does not make it again.
+The rungs are pure; `agent.mending` says when one is due, `agent.working` climbs it and keeps what
+leaves, and the provider is asked again after each one that shrinks the request. A call that was
+executed is named by every rung that removes it, so that the model does not make it again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from agent.context import (
     Trimmed,
     Turn,
     Working,
+    brief,
     cut_middle,
     drop_turns,
     map_blocks,
@@ -39,7 +40,7 @@ from agent.messages import Block, JsonValue, Message, ToolResultBlock, ToolUseBl
 MOST_ROUNDS = 32  # of the compaction
 AGGRESSIVE_TURNS = 5
 AGGRESSIVE_CHARACTERS = 10_000  # of a tool result, and of a text within a tool input
-NEWEST_MESSAGES = 5  # that stay behind the boundary of an emergency
+NEWEST_MESSAGES = 5  # that stay behind the boundary of an emergency, beside the question
 MOST_EMERGENCIES = 5  # a conversation; see memory.conversations
 EMERGENCY_PAUSE_S = 60.0
 ROOM = 0.9  # a target is this part of the stated limit: estimates err
@@ -117,21 +118,41 @@ def aggressive(working: Working) -> Trimmed:
     return replace(trimmed, working=replace(shorter, turns=turns))
 
 
-def emergency(working: Working, snapshot: str, whole: Turn) -> Trimmed:
-    """The current turn's question behind a boundary message that names the snapshot, and the turn's
-    newest messages. The note of earlier turns goes: the snapshot has them. `whole`: the current turn
-    with what has left it before."""
+def emergency(working: Working, snapshot: str, whole: Turn, earlier: int = 0) -> Trimmed:
+    """The current turn's question behind a boundary message that names the snapshot, and the newest
+    messages: the turn's own, then whole turns before it, of at most `earlier` messages together. The
+    note of earlier turns goes: the snapshot has them. `whole`: the current turn with what has left
+    it before."""
     newest = working.newest
-    dropped = tuple(chain.from_iterable(working.turns[:-1]))
-    kept = _tail(newest[1:])
-    gone = newest[1 : len(newest) - len(kept)]
+    own = _tail(newest[1:])
+    room = min(earlier, NEWEST_MESSAGES - len(newest[1:]))  # the turn's own come first
+    kept, brief_ones = _newest_turns(working, room)
+    left = len(working.turns) - 1 - len(kept)
     note = (
         f"{BOUNDARY} The conversation had become too long for the model. What was said before is in "
         f"the transcript {snapshot}; read_transcript shows it. {executed(whole)}"
     )
-    left = working.left + len(working.turns) - 1
-    smaller = Working(((*newest[:1], *kept),), note.strip(), left)
-    return Trimmed(smaller, (*dropped, *gone))
+    smaller = Working(
+        (*kept, (*newest[:1], *own)), note.strip(), working.left + left, brief=brief_ones
+    )
+    stays = {id(message) for turn in smaller.turns for message in turn}
+    return Trimmed(smaller, tuple(m for t in working.turns for m in t if id(m) not in stays))
+
+
+def _newest_turns(working: Working, room: int) -> tuple[tuple[Turn, ...], int]:
+    """The newest turns before the current one that have room, in messages, and how many of them are
+    question and final answer only: a turn that is too long stays like that, as the last one."""
+    kept: list[Turn] = []
+    for index in reversed(range(len(working.turns) - 1)):
+        turn = working.turns[index]
+        short = turn if len(turn) <= room else brief(turn)
+        if len(short) > room:
+            break
+        kept.insert(0, short)
+        room -= len(short)
+        if short is not turn:
+            return tuple(kept), 1
+    return tuple(kept), max(0, working.brief - (len(working.turns) - 1 - len(kept)))
 
 
 def reset(working: Working, whole: Turn) -> Trimmed:

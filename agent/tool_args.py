@@ -60,9 +60,9 @@ def parse(text: str) -> JsonValue:
 def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> bool:
     """Whether the answer ended before its calls did, whatever its stop reason says.
 
-    Servers report `tool_calls` for calls that met the cap, and close what was cut by themselves
-    (field cases 143 and 144); others have a cap of their own. A missing end of the stream is a
-    failed call already (`agent.provider`).
+    Servers report `tool_calls` for calls that met the cap, and close what was cut by themselves, so
+    that half a text looks whole (field cases 143 and 144); others have a cap of their own. A missing
+    end of the stream is a failed call already (`agent.provider`).
     """
     calls = completed.message.tool_uses
     if not calls:
@@ -72,9 +72,10 @@ def cut_off(completed: Completed, toolbox: Toolbox, max_output_tokens: int) -> b
     if any(call.raw is not None and lenient_json.ends_early(call.raw) for call in calls):
         return True
     spent = completed.usage.output_tokens if completed.usage else 0
-    if spent == max_output_tokens and not all(call.arguments for call in calls):
+    if spent == max_output_tokens:
         return True
-    return spent >= max_output_tokens and not all(_is_whole(call, toolbox) for call in calls)
+    # More than the cap: the server counts reasoning beside it.
+    return spent > max_output_tokens and not all(_is_whole(call, toolbox) for call in calls)
 
 
 def check(call: ToolUseBlock, spec: ToolSpec | None, *, truncated: bool) -> CheckedCall:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from itertools import groupby
+from typing import Any, Protocol
 
 from agent.context import cut_middle
 from agent.errors import ToolError
 from agent.messages import ImageBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from agent.providers.wire import clean
 from agent.tool_args import CheckedCall
 from agent.tools import Tool, Toolbox, ToolContext, ToolOutput
 
@@ -17,6 +19,22 @@ log = logging.getLogger(__name__)
 
 # A result's cap when it comes in, in characters; head and tail stay (issue 3, line 1).
 MAX_RESULT_CHARACTERS = 50_000
+# For a tool to end once it is told to, in seconds; then the run goes on without it. Less than the
+# lanes' own grace, so that a stopped run still gets to its end.
+GRACE_S = 0.5
+MAYBE = " It may or may not have taken effect."
+
+
+class Finished(Protocol):
+    """Is told of each call's result; `known` false: nobody knows whether it took effect."""
+
+    def __call__(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None: ...
+
+
+class Started(Protocol):
+    """Is told of each call that begins to run."""
+
+    def __call__(self, call: ToolUseBlock) -> None: ...
 
 
 async def run_tools(
@@ -24,8 +42,8 @@ async def run_tools(
     toolbox: Toolbox,
     context: ToolContext,
     *,
-    started: Callable[[ToolUseBlock], None],
-    finished: Callable[[ToolUseBlock, ToolResultBlock], None],
+    started: Started,
+    finished: Finished,
 ) -> None:
     """Every call gets exactly one `finished`, in any order; `started` comes before it runs.
 
@@ -34,7 +52,16 @@ async def run_tools(
     """
 
     async def one(checked: CheckedCall) -> None:
-        finished(checked.call, await _result(checked, toolbox, context, started))
+        call, tool = checked.call, toolbox.find(checked.call.name)
+        known = True
+        if tool is None or checked.problem is not None:
+            problem = checked.problem or f"There is no tool {call.name!r}."
+            output = ToolOutput.of(problem, is_error=True)
+        else:
+            started(call)
+            output, known = await _run(tool, call, context)
+        result = ToolResultBlock(call.id, _content(output), output.is_error)
+        finished(call, result, known=known)
 
     for batch in _batches(calls, toolbox):
         if context.cancel.cancelled:
@@ -59,40 +86,49 @@ def _batches(calls: Iterable[CheckedCall], toolbox: Toolbox) -> Iterator[list[Ch
                 yield [checked]
 
 
-async def _result(
-    checked: CheckedCall,
-    toolbox: Toolbox,
-    context: ToolContext,
-    started: Callable[[ToolUseBlock], None],
-) -> ToolResultBlock:
-    call = checked.call
-    tool = toolbox.find(call.name)
-    if tool is None or checked.problem is not None:
-        output = ToolOutput.of(checked.problem or f"There is no tool {call.name!r}.", is_error=True)
-    else:
-        started(call)
-        output = await _run(tool, call, context)
-    return ToolResultBlock(call.id, _content(output), output.is_error)
-
-
-async def _run(tool: Tool, call: ToolUseBlock, context: ToolContext) -> ToolOutput:
+async def _run(tool: Tool, call: ToolUseBlock, context: ToolContext) -> tuple[ToolOutput, bool]:
+    """The tool's answer, and whether it is known what it did."""
     timeout_s = tool.spec.timeout_s
     try:
-        async with asyncio.timeout(timeout_s):
-            return await tool.run(call.arguments, context)
+        return await _within(timeout_s, tool.run(call.arguments, context)), True
     except ToolError as error:
-        return ToolOutput.of(str(error), is_error=True)
+        return ToolOutput.of(str(error), is_error=True), True
     except TimeoutError:
         text = f"The tool did not finish within {timeout_s:g} seconds and was ended."
-        return ToolOutput.of(text, is_error=True)
     except Exception:
         log.exception("tool %s failed in run %s", call.name, context.run_id)
-        return ToolOutput.of("The tool failed for a reason of its own.", is_error=True)
+        text = "The tool failed for a reason of its own."
+    maybe = MAYBE if tool.spec.side_effects else ""
+    return ToolOutput.of(text + maybe, is_error=True), False
+
+
+async def _within(seconds: float, work: Coroutine[Any, Any, ToolOutput]) -> ToolOutput:
+    """What the work gives, or raises. Raises `TimeoutError` when it takes longer, and leaves it behind
+    when it does not end by being cancelled."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE_S)
+        if not task.done():
+            log.warning("a tool does not end although it was cancelled: %s", task)
+            task.add_done_callback(_nobody_waits)
+    if not task.done() or task.cancelled():
+        raise TimeoutError
+    return task.result()
+
+
+def _nobody_waits(task: asyncio.Task[ToolOutput]) -> None:
+    if not task.cancelled():
+        task.exception()  # fetched, or asyncio complains that nobody did
 
 
 def _content(output: ToolOutput) -> tuple[TextBlock | ImageBlock, ...]:
+    """What can be stored and sent: file names, for one, need not be valid Unicode."""
     content = tuple(
-        TextBlock(cut_middle(part.text, MAX_RESULT_CHARACTERS))
+        TextBlock(cut_middle(clean(part.text), MAX_RESULT_CHARACTERS))
         if isinstance(part, TextBlock)
         else part
         for part in output.content

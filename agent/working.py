@@ -129,13 +129,14 @@ class WorkingCopy:
 
     async def _emergency(self, sizes: Sizes) -> Trimmed | None:
         # A snapshot is written only where the rung helps; its name is about that long.
-        probe = overflow.emergency(self._working, "x" * 80, self._whole_turn).working
-        if size(probe, sizes) >= self.size(sizes):
-            return None
-        snapshot = await self._keeper.snapshot()
-        if snapshot is None:
-            return None
-        return overflow.emergency(self._working, snapshot, self._whole_turn)
+        for earlier in (overflow.NEWEST_MESSAGES, 0):
+            probe = overflow.emergency(self._working, "x" * 80, self._whole_turn, earlier).working
+            if size(probe, sizes) < self.size(sizes):
+                snapshot = await self._keeper.snapshot()
+                if snapshot is None:
+                    return None
+                return overflow.emergency(self._working, snapshot, self._whole_turn, earlier)
+        return None
 
     async def _take(self, trimmed: Trimmed, rung: Rung | None) -> None:
         before, working = self._working, trimmed.working

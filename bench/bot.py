@@ -1,12 +1,13 @@
 """The bot as a benchmark runs it: `python -m bench.bot CONFIG DATA`.
 
 Like `galata run`, but each line on standard input is answered with what the process has used so
-far, its end stops the bot, and there is a tool that hangs.
+far and its longest pause since the last line, its end stops the bot, and there is a tool that hangs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -56,13 +57,35 @@ async def _run(config: Config, data: Path) -> int:
         return await serve(config, data, redactor, stopping, console=False, more_tools=(AskPort(),))
 
 
-def _answer_questions() -> None:
+class Pauses:
+    """The longest pause for collecting garbage, in which nothing else runs."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+        self._longest_s = 0.0
+        gc.callbacks.append(self._note)
+
+    def take(self) -> float:
+        """Seconds since the last call."""
+        longest, self._longest_s = self._longest_s, 0.0
+        return longest
+
+    def _note(self, phase: str, info: dict[str, int]) -> None:
+        now = time.monotonic()
+        if phase == "start":
+            self._began = now
+        else:
+            self._longest_s = max(self._longest_s, now - self._began)
+
+
+def _answer_questions(pauses: Pauses) -> None:
     for _ in sys.stdin:
-        print(json.dumps({"cpu_s": time.process_time()}), flush=True)
+        told = {"cpu_s": time.process_time(), "gc_longest_s": pauses.take()}
+        print(json.dumps(told), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
     config = load(Path(sys.argv[1]), os.environ)
-    threading.Thread(target=_answer_questions, daemon=True).start()
+    threading.Thread(target=_answer_questions, args=(Pauses(),), daemon=True).start()
     sys.exit(asyncio.run(_run(config, Path(sys.argv[2]))))

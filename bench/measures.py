@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import psutil
-
+from bench.machine import Machine
 from bench.processes import Child
 from bench.report import Measure, Measures, percentile
 
@@ -77,15 +76,16 @@ class Bench:
     def latency(self) -> Measures:
         """What the bot adds to a message on its way in and on its way out, many chats talking.
 
-        `load_others_cpu` is what other programs of the machine used meanwhile: with more than a
-        tenth of a core the latencies say little.
+        With `load_others_cpu` above a tenth of a core, or much `load_waited_for_core`, the latencies
+        are the machine's (see `bench.machine`). `load_gc_longest_ms`: the longest pause of the bot
+        for its garbage.
         """
         size = self._size
-        with self._bot("anthropic") as bot:
+        with self._bot("anthropic") as bot, Child("bench.idle") as idle:
             bot.wait_ready()
             self._steady_rss(bot)
             before = bot.ask()["cpu_s"]
-            busy, since = self._others_cpu_s(bot), time.monotonic()
+            machine = Machine(bot, self._servers, idle)
             found = self._servers.ask(
                 size.load_s + size.warm_s + 60,
                 do="load",
@@ -95,8 +95,8 @@ class Bench:
                 warm_s=size.warm_s,
                 seed=1,
             )
-            others = (self._others_cpu_s(bot) - busy) / (time.monotonic() - since)
-            cpu_s = bot.ask()["cpu_s"] - before
+            disturbed = machine.measures()
+            used = bot.ask()
             rss_mb = bot.rss_mb
         return {
             "in_p50_ms": Measure(percentile(found["in"], 50), "ms", 10),
@@ -104,15 +104,11 @@ class Bench:
             "out_p50_ms": Measure(percentile(found["out"], 50), "ms", 10),
             "out_p99_ms": Measure(percentile(found["out"], 99), "ms", 30),
             "load_lost": Measure(found["lost"], "messages", 0),
-            "load_cpu_per_turn_ms": Measure(1000 * cpu_s / found["asked"], "ms"),
+            "load_cpu_per_turn_ms": Measure(1000 * (used["cpu_s"] - before) / found["asked"], "ms"),
+            "load_gc_longest_ms": Measure(1000 * used["gc_longest_s"], "ms"),
             "load_rss_mb": Measure(rss_mb, "MB"),
-            "load_others_cpu": Measure(others, "cores"),
+            **disturbed,
         }
-
-    def _others_cpu_s(self, bot: Child) -> float:
-        """CPU seconds so far of everything on the machine but the bot and the servers."""
-        busy = psutil.cpu_times()
-        return float(busy.user + busy.system) - bot.cpu_s - self._servers.cpu_s
 
     def turns(self) -> Measures:
         """Turns a second of the bridge alone."""

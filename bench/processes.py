@@ -81,6 +81,13 @@ class Child:
         used = self._status.cpu_times()
         return float(used.user + used.system)
 
+    @property
+    def waited_s(self) -> float:
+        """Seconds so far in which its threads were ready to run and had no core; 0 where the kernel
+        does not tell (proc_pid_schedstat: the second figure, in ns)."""
+        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
+
     def terminate(self) -> None:
         """SIGTERM, for a child that does not read its standard input."""
         self._process.terminate()

@@ -99,7 +99,8 @@ async def turns_per_second(turns: int, chats: int, data: Path) -> float:
     database = await Database.open(data / "galata.db")
     try:
         services = turn_services(Config(), database, data, Redactor())
-        access = Access({"fake": ChannelAccess(frozenset({"ana"}), frozenset())}, services.people)
+        rules = {"fake": ChannelAccess(frozenset({"ana"}), frozenset())}
+        access = Access(rules, services.people, services.chats)
         await access.load()
         channel = FastChannel()
         settings = BridgeSettings("shared", UTC, "en", queue_length=10)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
+from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming, is_backlog
 from bridge.chats import ChatKeeper
 from bridge.commands import CHANGING, Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
@@ -34,10 +35,11 @@ from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
 from channels.base import Channel, InboundMessage
 from channels.errors import NotStored
+from memory.backlog import MissedRow
 from memory.clock import stamp
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
-from memory.inbox import Entry, Kind
+from memory.inbox import Entry, InboxRow, Kind
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class BridgeSettings:
     language: str | None
     queue_length: int
     who_can_stop: WhoCanStop = "asker_and_admins"
+    backlog: BacklogTiming = DEFAULT_TIMING
 
 
 class AgentBridge:
@@ -96,6 +99,17 @@ class AgentBridge:
         self._lanes = Lanes(group, holds.guard(self._turns.next_turn))
         holds.bind(self._lanes.wake)
         self.chats = ChatKeeper(services.chats, services.folders, holds, self._start, self._take_up)
+        self._backlog = Backlog(
+            services.backlog,
+            services.people,
+            holds,
+            self._notices.tell,
+            self._notices.say,
+            self._turns.dropped,
+            self._start,
+            settings.timezone,
+            settings.backlog,
+        )
         self._outages = Outages(self._lanes.wake)
         self._turns.bind(self._lanes, self._outages)
         self._stopping = Stopping(
@@ -108,7 +122,7 @@ class AgentBridge:
             settings.timezone,
         )
         self._commands = Commands(
-            settings.timezone, services, access, models, self._lanes, self._outages
+            settings.timezone, services, access, models, self._lanes, self._outages, tokens
         )
 
     # Messages in ----------------------------------------------------------------------------------
@@ -180,6 +194,7 @@ class AgentBridge:
             message = load(row.body)
             self._turns.expect(message, session_key)
             self._turns.mark(message)  # whether it had a mark is not known any more
+            self._backlog.note(message)
         self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:
@@ -202,7 +217,7 @@ class AgentBridge:
     def _concerns_us(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Group text without a mention: a bare stop word, or the rest of a text that was cut."""
         until = self._cut_texts.pop((place.key, message.sender.id), 0.0)
-        rest_of_a_text = asyncio.get_running_loop().time() < until
+        rest_of_a_text = message.own_words and asyncio.get_running_loop().time() < until
         return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
     @staticmethod
@@ -237,6 +252,7 @@ class AgentBridge:
             return
         if busy:
             self._turns.mark(message)
+        self._backlog.note(message)
         self._lanes.wake(place.key)
         if busy:
             self._start(self._notices.waits(message), "waiting mark")
@@ -321,11 +337,16 @@ class AgentBridge:
     async def _ask_after_all(
         self, message: InboundMessage, place: SessionPlace, stop_event: str
     ) -> str:
-        """Messages that a stop had dropped are answered after all."""
-        rows = await self._services.inbox.reopen(place.key, message.sender.id, stop_event)
+        """Messages that a stop had dropped, or that were set aside, are answered after all."""
+        rows: Sequence[InboxRow | MissedRow]
+        if is_backlog(stop_event):
+            rows = await self._backlog.reopen(message, stop_event)
+        else:
+            rows = await self._services.inbox.reopen(place.key, message.sender.id, stop_event)
         for row in rows:
-            self._turns.expect_again(load(row.body), place.key)
-        self._lanes.wake(place.key)
+            self._turns.expect_again(load(row.body), row.session_key)
+        for session_key in {place.key, *(row.session_key for row in rows)}:
+            self._lanes.wake(session_key)
         return self._text(message, "asked_after_all" if rows else "nothing_to_ask", count=len(rows))
 
     async def _take_stop(self, message: InboundMessage, place: SessionPlace) -> None:

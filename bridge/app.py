@@ -21,27 +21,31 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.chat_models import chat_models
-from bridge.chats import advice
+from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
+from bridge.guard import LOW_BYTES, free_bytes
 from bridge.log import Redactor, setup
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
+from bridge.pictures import Pictures
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
+from bridge.scheduler import Handler
 from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
-from bridge.upkeep import Upkeep, open_whole
+from bridge.upkeep import LIMIT_S, Upkeep, open_whole
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
+from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -113,7 +117,7 @@ async def serve(
         await access.load()
         for move in access.outdated:
             log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
-        channels = build_channels(config, services.texts)
+        channels = build_channels(config, services.texts, services.chats)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
         async with asyncio.TaskGroup() as group:
@@ -123,7 +127,16 @@ async def serve(
                 channels["console"] = signals.terminal = terminal
             await bridge.resume()
             operation = Operation(config, database, data, services, channels)
-            upkeep = Upkeep(config, database, data, services, group)
+            erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
+            upkeep = Upkeep(
+                config,
+                database,
+                data,
+                services,
+                group,
+                more_handlers={ERASE_GONE: erase},
+                more_plans={ERASE_GONE: NIGHTLY},
+            )
             helpers = [
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),
@@ -194,6 +207,7 @@ def turn_services(
         usage=usage,
         people=People(database),
         chats=Chats(database),
+        backlog=BacklogStore(database),
         folders=ChatFolders(data),
         daily=DailyFiles(data / MEMORY),
         transcripts=Transcripts(database, data / TRANSCRIPTS),
@@ -207,6 +221,7 @@ def turn_services(
             max_turns=config.context.max_turns,
             budget_tokens=config.context.budget_tokens,
         ),
+        pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
         more_tools=more_tools,
     )
 

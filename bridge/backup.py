@@ -63,6 +63,13 @@ def backups(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
+def newest_time(folder: Path) -> datetime | None:
+    """When the newest finished backup in a folder was made (UTC), by its name; None without any."""
+    found = [NAME.fullmatch(path.name) for path in backups(folder)[:1]]
+    times = [match[1] for match in found if match is not None]
+    return datetime.strptime(f"{times[0]}+0000", "%Y%m%dT%H%M%S%z") if times else None
+
+
 def make(
     data: Path, target: Path, config: str | None, now: datetime, stop: threading.Event | None = None
 ) -> Made:
@@ -71,9 +78,9 @@ def make(
     if target.exists():
         raise BackupFailed(f"{target} is there already")
     copy, unfinished = (target.with_name(f"{target.name}{end}{_UNFINISHED}") for end in (".db", ""))
-    for leftover in (copy, unfinished):
-        leftover.unlink(missing_ok=True)
     try:
+        for leftover in (copy, unfinished):
+            leftover.unlink(missing_ok=True)
         _copy_checked(data / DATABASE_NAME, copy, stop)
         with _private(unfinished) as file:
             count = _fill(file, _contents(data, copy, config, now), stop)

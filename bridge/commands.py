@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from agent.cancel import CancelTokenRegistry
 from agent.model import ChatModel
 from bridge.access import Access
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
 from bridge.outage import Outages
-from bridge.stopping import STOP_COMMANDS
+from bridge.stopping import STOP_COMMANDS, compaction_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
@@ -45,6 +47,7 @@ class Commands:
         models: tuple[ChatModel, ...],
         lanes: Lanes,
         outages: Outages,
+        tokens: CancelTokenRegistry,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -52,7 +55,8 @@ class Commands:
         self._model = models[0]
         self._context = ContextCommands(services, self._model, timezone, outages)
         self._lanes = lanes
-        self._handlers: dict[str, Callable[[_Call], Awaitable[str]]] = {
+        self._tokens = tokens
+        self._handlers: dict[str, Callable[[_Call], Awaitable[str | None]]] = {
             "start": self._start,
             "help": self._help,
             "ask": self._ask,
@@ -84,7 +88,7 @@ class Commands:
             return await self._claim(message, code, say)
         name = message.command.name if message.command else ""
         if name in ("help", "whoami"):
-            return _ids(message, say) if name == "whoami" else say("help")
+            return _ids(message, say) if name == "whoami" else _help(say)
         place = message.address
         who = message.sender.id if place.private else place.chat
         key = f"no_access:{place.channel}:{place.account}:{place.chat}:{message.sender.id}"
@@ -99,12 +103,15 @@ class Commands:
 
     async def _claim(self, message: InboundMessage, code: str, say: Say) -> str:
         channel, person = message.address.channel, message.sender.id
-        owns = self._access.is_owner(channel, person)
-        claimed = owns or await self._access.claim(channel, person, code)
+        if self._access.is_owner(channel, person):
+            return say("owner_already")
+        if not _is_first_hand(message):
+            return say("owner_passed_on")
+        claimed = await self._access.claim(channel, person, code)
         return say("owner_now" if claimed else "owner_link_bad")
 
     async def _help(self, call: _Call) -> str:
-        return call.say("help")
+        return _help(call.say)
 
     async def _ask(self, call: _Call) -> str:
         return call.say("ask_what")
@@ -116,11 +123,23 @@ class Commands:
         await self._services.conversations.begin_new(session)
         return call.say("new")
 
-    async def _compact(self, call: _Call) -> str:
+    async def _compact(self, call: _Call) -> str | None:
         if await self._is_answering(call.place):
             return call.say("not_while_running")
-        focus = call.message.command.args if call.message.command else ""
-        return await self._context.compact(call.message, call.place, focus, call.say)
+        message, place = call.message, call.place
+        focus = message.command.args if message.command else ""
+        request = compaction_of(message)
+        token = self._tokens.register(request, place.key, message.sender.id, message.sent_at)
+        work = asyncio.create_task(self._context.compact(message, place, focus, call.say))
+        token.bind(work)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not token.cancelled:
+                raise  # the process is stopping
+            return None  # the stop answers
+        finally:
+            self._tokens.release(request)
 
     async def _show_context(self, call: _Call) -> str:
         return await self._context.show(call.message, call.place, call.say)
@@ -170,20 +189,30 @@ class Commands:
         return f"{datetime.fromisoformat(moment).astimezone(self._timezone):%Y-%m-%d %H:%M}"
 
 
+def _help(say: Say) -> str:
+    everywhere = say.capabilities.commands_in_threads
+    return f"{say('help').rstrip()}\n\n{say('help_replies' if everywhere else 'help_threads')}"
+
+
 def _ids(message: InboundMessage, say: Say) -> str:
     return say("whoami", person=message.sender.id, chat=message.address.chat)
 
 
 def owner_code(message: InboundMessage) -> str | None:
     """A one-time code in a private chat: `/start own_…` from a link, or the bare code where there
-    are no links."""
+    are no links. It is recognised in forwards and edits too, since it belongs in no history, but
+    counts only in a message that its sender wrote so (`_is_first_hand`)."""
     if not message.address.private:
         return None
     if message.command is not None:
         words = message.command.args.strip() if message.command.name == "start" else ""
     else:
-        words = message.text.strip()
+        words = message.text.strip().removeprefix("/start").lstrip()
     return words if words.startswith(OWNER_PREFIX) else None
+
+
+def _is_first_hand(message: InboundMessage) -> bool:
+    return message.own_words and not message.edited_command
 
 
 def is_ours(message: InboundMessage) -> bool:

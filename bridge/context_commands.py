@@ -9,14 +9,17 @@ from datetime import tzinfo
 from agent.context import Trimmed, drop_turns, size
 from agent.model import ChatModel
 from agent.prompt import build
+from agent.tools import ToolSpec
 from bridge.compaction import Compaction, Subject
 from bridge.loading import load
 from bridge.outage import Outages
 from bridge.session import memory_scope
 from bridge.texts import Say
+from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
+from memory.tools import ReadTranscript
 
 KEPT_TURNS = 2  # the newest ones, which /compact leaves as they are
 COMPACT_WAIT_S = 60.0  # somebody asked for the summary: it may take longer than within a run
@@ -83,7 +86,7 @@ class ContextCommands:
         everything = await services.conversations.size(session)
         model = services.ratios.corrected(self._model)
         system = build(services.settings.instructions, group=not message.address.private)
-        fixed = model.sizes.fixed(system, ())
+        fixed = model.sizes.fixed(system, _tool_specs(services) if model.traits.tools else ())
         window = min(services.settings.budget_tokens or model.context_tokens, model.context_tokens)
         return say(
             "context",
@@ -107,3 +110,9 @@ class ContextCommands:
         words = " ".join((question.text if question else "").split())
         short = words if len(words) <= 80 else words[:80] + " …"
         return say("undone", question=short)
+
+
+def _tool_specs(services: TurnServices) -> tuple[ToolSpec, ...]:
+    """The tools that a turn offers (`bridge.turn`)."""
+    own = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec)
+    return (*own, *(tool.spec for tool in services.more_tools))

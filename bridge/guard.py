@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,8 @@ from typing import Final
 from agent.errors import RefusalKind
 from bridge.alerts import Alerts, Cause
 from bridge.watch import ChannelWatch
+from memory.errors import StoreError
+from memory.overview import LastRun
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,7 @@ _REFUSALS: Final = {
     RefusalKind.AUTH: "alert_provider_auth",
     RefusalKind.QUOTA: "alert_provider_quota",
 }
+_ENDINGS: Final = frozenset({"done", "failed", "too_long"})  # not: interrupted by a stop
 
 
 def free_bytes(data: Path) -> int:
@@ -41,11 +44,14 @@ class Guard:
         alerts: Alerts,
         zone: tzinfo,
         free: Callable[[], int],
+        last_backup: Callable[[], Awaitable[LastRun | None]],
     ) -> None:
         self._watch = watch
         self._alerts = alerts
         self._zone = zone
         self._free = free
+        self._last_backup = last_backup
+        self._failed_at = ""  # the backup that was told of last
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -55,6 +61,10 @@ class Guard:
                 self.look_at_disk(await asyncio.to_thread(self._free))
             except OSError as error:
                 log.warning("what is free on the disk cannot be known: %s", error.strerror)
+            try:
+                self.look_at_backup(await self._last_backup())
+            except StoreError as error:
+                log.warning("how the last backup ended cannot be known: %s", error)
             await asyncio.sleep(LOOK_S)
 
     def look_at_channels(self) -> None:
@@ -79,6 +89,17 @@ class Guard:
             self._alerts.raise_(cause, "alert_disk", free=megabytes)
         elif free >= ROOM_BYTES:
             self._alerts.clear(cause, free=megabytes)
+
+    def look_at_backup(self, last: LastRun | None) -> None:
+        """One that failed, once each."""
+        cause = Cause("backup")
+        if last is None or last.outcome not in _ENDINGS:
+            return
+        if last.outcome == "done":
+            self._alerts.clear(cause)
+        elif last.at != self._failed_at:
+            self._failed_at = last.at
+            self._alerts.raise_(cause, "alert_backup", reason=last.detail or last.outcome)
 
     def provider_changed(self, provider: str, refusal: RefusalKind | None) -> None:
         """A provider's breaker opened for this refusal; None: it answers."""

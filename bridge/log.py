@@ -1,12 +1,14 @@
-"""Logging: ids and sizes at INFO, JSON by a switch, and secrets nowhere.
+"""Logging: ids and sizes, JSON by a switch, and secrets nowhere.
 
 The redactor sits on every handler and cleans what is formatted, traces included, so that a token in
 a URL or in an exception of a library does not get out. Chat texts and stored errors go through it as
-well.
+well. What libraries log that carry messages is cut down to the words that are the library's own: they
+print bodies of requests and responses, at ERROR too.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import re
@@ -28,6 +30,31 @@ _PATTERNS = re.compile(
 # Libraries that log URLs, and so Telegram's token, at INFO (field case 163).
 _NOISY = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
           "anthropic", "openai", "apscheduler", "aiosqlite", "aiohttp.access")  # fmt: skip
+
+
+# Libraries through which messages go. PTB logs a response that is no JSON as a whole, Bolt a request
+# that nothing handles.
+_CARRYING = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
+             "channels.slack.sdk", "anthropic", "openai")  # fmt: skip
+_NAMES = re.compile(rf"(?:{'|'.join(map(re.escape, _CARRYING))})(?:\.|$)")
+_OWN_WORDS = re.compile(r"[A-Za-z][A-Za-z ,.'-]{0,79}")  # how such a line begins, before any value
+
+
+def withheld(record: logging.LogRecord) -> logging.LogRecord:
+    """The record, of a library that carries messages only its first words, the size of the rest, the
+    place in its code and the type of an exception."""
+    if not _NAMES.match(record.name):
+        return record
+    begins = _OWN_WORDS.match(str(record.msg).partition("%")[0])
+    words = begins[0].strip() if begins else ""
+    error = record.exc_info[0] if record.exc_info else None
+    rest = f"{len(record.getMessage()) - len(words)} more characters withheld"
+    place = f"{record.filename}:{record.lineno}"
+    only = copy.copy(record)
+    kept = [rest, place] if error is None else [rest, error.__name__, place]
+    only.msg = f"{words} ({', '.join(kept)})"
+    only.args = only.exc_info = only.exc_text = only.stack_info = None
+    return only
 
 
 class Redactor:
@@ -61,7 +88,7 @@ class _CleanFormatter(logging.Formatter):
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redactor.clean(super().format(record))
+        return self._redactor.clean(super().format(withheld(record)))
 
 
 class _JsonFormatter(logging.Formatter):
@@ -70,6 +97,7 @@ class _JsonFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
+        record = withheld(record)
         document = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

@@ -27,19 +27,28 @@ class Notices:
         return self._texts.language(self._language, message.sender.language)
 
     def say(self, message: InboundMessage) -> Say:
-        """The catalogue in that language."""
-        return Say(self._texts, self.language(message))
+        """The catalogue in that language, for the message's channel."""
+        channel = self._channels[message.address.channel]
+        return Say(self._texts, self.language(message), channel.capabilities)
 
     async def reply(
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
     ) -> None:
         """A reply to the message; a chat that cannot have it is only logged."""
+        await self.tell(message, sentence, buttons)
+
+    async def tell(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
+    ) -> bool:
+        """The same, and whether it arrived."""
         channel = self._channels[message.address.channel]
         try:
             sink = channel.open_reply(message.address, reply_to=message.message_id or None)
-            await sink.finish(OutboundReply(sentence, buttons=tuple(buttons)))
+            delivered = await sink.finish(OutboundReply(sentence, buttons=tuple(buttons)))
         except ChannelError as error:
             log.warning("a notice could not be delivered: %s", error)
+            return False
+        return delivered.complete
 
     async def answer(
         self,

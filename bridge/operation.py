@@ -15,16 +15,18 @@ from pydantic import ValidationError
 from agent.messages import JsonObject
 from bridge.alerts import Alerts, Owner, Reach
 from bridge.config import Config
-from bridge.control import Control, Verb
+from bridge.control import Control, ControlRefused, Verb
 from bridge.guard import Guard, free_bytes
 from bridge.inbound import load
 from bridge.registry import access_rules
 from bridge.status import LiveStatus
 from bridge.turn_plan import TurnServices
+from bridge.upkeep import BACKUP
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from memory.alerts import AlertStore
 from memory.database import Database
+from memory.errors import StoreError
 from memory.overview import Overview
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,13 @@ class Operation:
         self._status = LiveStatus(self._overview, self.watch)
         reach = Reach(self._owners, self._language, channels)
         self.alerts = Alerts(AlertStore(database), reach, services.texts)
-        self.guard = Guard(self.watch, self.alerts, config.zone, partial(free_bytes, data))
+        self.guard = Guard(
+            self.watch,
+            self.alerts,
+            config.zone,
+            partial(free_bytes, data),
+            partial(self._overview.last_run, BACKUP),
+        )
         # What commands of `galata` may ask: a line each.
         self.verbs: dict[str, Verb] = {"status": self._tell_status}
 
@@ -67,7 +75,10 @@ class Operation:
         return [group.create_task(_apart(name, one), name=name) for name, one in work.items()]
 
     async def _tell_status(self, _: JsonObject) -> JsonObject:
-        return (await self._status.get()).to_json()
+        try:
+            return (await self._status.get()).to_json()
+        except StoreError as error:
+            raise ControlRefused(f"the running galata cannot read its database: {error}") from error
 
     async def _serve_health(self, port: int) -> None:
         from bridge.health import HealthServer  # its libraries take a quarter of a second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from agent.estimate_images import image_size
 from agent.messages import ImageBlock
@@ -10,10 +11,17 @@ from channels.errors import FileRefused
 
 
 class Pictures:
-    """One at a time: a large one takes some hundred megabytes while it is open."""
+    """One at a time: a large one takes some hundred megabytes while it is open. `room`: whether the
+    disk has room for files; asked in a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Callable[[], bool] = lambda: True) -> None:
         self._one = asyncio.Lock()
+        self._room = room
+
+    async def check_room(self) -> None:
+        """Before a file is fetched. Raises `FileRefused` when what room there is is left to words."""
+        if not await asyncio.to_thread(self._room):
+            raise FileRefused("disk_full")
 
     async def fit(self, data: bytes) -> ImageBlock:
         """The picture as it is stored and sent. Raises `FileRefused`."""

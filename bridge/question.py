@@ -66,6 +66,7 @@ def _quoted(text: str | None) -> str:
 
 
 async def _attached(attachment: Attachment, channel: Channel, pictures: Pictures) -> Block:
+    await pictures.check_room()
     data = await channel.fetch(attachment)
     if attachment.kind == "image":
         return await pictures.fit(data)

@@ -9,9 +9,10 @@ from bridge.commands import MENU
 from bridge.config import Config
 from bridge.texts import FALLBACK, Texts
 from channels.base import Channel
+from memory.chats import Chats
 
 
-def build_channels(config: Config, texts: Texts) -> dict[str, Channel]:
+def build_channels(config: Config, texts: Texts, chats: Chats) -> dict[str, Channel]:
     """The channels that the configuration switches on, by name."""
     channels: dict[str, Channel] = {}
     if config.channels.telegram is not None:
@@ -19,9 +20,19 @@ def build_channels(config: Config, texts: Texts) -> dict[str, Channel]:
 
         channels["telegram"] = TelegramChannel(config.channels.telegram, menu=_menus(texts))
     if config.channels.slack is not None:
+        from channels.slack.catch_up import KnownPlace
         from channels.slack.channel import SlackChannel
 
-        channels["slack"] = SlackChannel(config.channels.slack)
+        async def places(team: str, most: int) -> list[KnownPlace]:
+            """Direct messages and threads: of a channel itself nothing is read."""
+            known = await chats.known_places("slack", team, most)
+            return [
+                KnownPlace(one.chat, one.thread, one.newest)
+                for one in known
+                if one.thread is not None or one.chat.startswith("D")
+            ]
+
+        channels["slack"] = SlackChannel(config.channels.slack, places=places)
     return channels
 
 

@@ -31,16 +31,17 @@ WhoCanStop = Literal["asker_and_admins", "anyone"]
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """What a stop has done. `again`: the run was being stopped already; `waiting`: messages that
-    are dropped."""
+    are dropped; `compactions`: the /compact whose summaries were under way."""
 
     run: ActiveRun | None = None
     again: bool = False
     waiting: tuple[InboxKey, ...] = ()
+    compactions: tuple[InboxKey, ...] = ()
 
     @property
     def running(self) -> tuple[InboxKey, ...]:
-        """The messages that the stopped run was answering."""
-        return self.run.requests if self.run is not None else ()
+        """The messages that were being answered."""
+        return (*(self.run.requests if self.run is not None else ()), *self.compactions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class StopAnswer:
     sentence: str
     buttons: tuple[Button, ...] = ()
     spent: bool = False
+
+
+def compaction_of(message: InboundMessage) -> tuple[str, ...]:
+    """The request of a /compact: unlike a question, it does not wait to be asked."""
+    return ("compact", *key_of(message))
 
 
 def key_of(message: InboundMessage) -> InboxKey:
@@ -81,9 +87,11 @@ class Stopping:
         self._timezone = timezone
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
-        """Whether the text is a bare stop word, and its sender has a question in this conversation
-        that is not answered yet."""
-        if message.text.strip().lower() not in STOP_WORDS or message.command is not None:
+        """Whether the text is a bare stop word in the sender's own words, and they have a question in
+        this conversation that is not answered yet."""
+        if message.text.strip().lower() not in STOP_WORDS or not message.own_words:
+            return False
+        if message.command is not None:
             return False
         person = message.sender.id
         return any(known.person == person for known in self._tokens.of_session(place.key))
@@ -101,13 +109,14 @@ class Stopping:
     ) -> Stopped:
         """Stop now what the message may stop."""
         waiting = self._drop_waiting(message, place)
+        compactions = self._stop_compactions(message, place)
         run = self._target(message, place)
-        if run is None or not (as_admin or self._may_stop(message, run)):
-            return Stopped(waiting=waiting)
+        if run is None or not (as_admin or self._may_stop(message, run.person)):
+            return Stopped(waiting=waiting, compactions=compactions)
         if _is_older(message, run):
-            return Stopped(waiting=waiting)
+            return Stopped(waiting=waiting, compactions=compactions)
         again = not run.token.cancel()
-        return Stopped(run, again, waiting)
+        return Stopped(run, again, waiting, compactions)
 
     async def finish(
         self, message: InboundMessage, place: SessionPlace, stopped: Stopped, say: Say
@@ -115,7 +124,8 @@ class Stopping:
         """What to say of a stop that has acted. For somebody who may not stop by themselves the
         platform is asked whether they are an admin of the chat, and then it acts."""
         if stopped.run is None and await self._is_admin(message, place):
-            stopped = replace(self.act(message, place, as_admin=True), waiting=stopped.waiting)
+            done = self.act(message, place, as_admin=True)
+            stopped = replace(stopped, run=done.run, again=done.again)
         if stopped.waiting:
             button = Button(say("ask_now"), ASK_NOW, message.event)
             return StopAnswer(say("dropped_waiting", count=len(stopped.waiting)), (button,))
@@ -123,6 +133,8 @@ class Stopping:
             return StopAnswer(say("already_stopping"))
         if stopped.run is not None:
             return StopAnswer(say("stopped") if message.press is not None else "")
+        if stopped.compactions:
+            return StopAnswer(say("stopped"))
         return await self._nothing_stopped(message, place, say)
 
     async def _nothing_stopped(
@@ -166,16 +178,16 @@ class Stopping:
             if run.person == person and replace(run.address, thread=None) == here
         ]
 
-    def _may_stop(self, message: InboundMessage, run: ActiveRun) -> bool:
+    def _may_stop(self, message: InboundMessage, asker: str) -> bool:
         person = message.sender.id
-        if person == run.person or self._access.is_owner(message.address.channel, person):
+        if person == asker or self._access.is_owner(message.address.channel, person):
             return True
         return self._who_can_stop == "anyone"
 
     async def _is_admin(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Asked only where it decides something."""
         run = self._target(message, place)
-        if run is None or message.address.private or self._may_stop(message, run):
+        if run is None or message.address.private or self._may_stop(message, run.person):
             return False
         channel = self._channels[message.address.channel]
         return await channel.is_admin(message.address, message.sender.id)
@@ -193,6 +205,21 @@ class Stopping:
                 case _:
                     pass
         return tuple(dropped)
+
+    def _stop_compactions(
+        self, message: InboundMessage, place: SessionPlace
+    ) -> tuple[InboxKey, ...]:
+        if message.press is not None:
+            return ()
+        stopped: list[InboxKey] = []
+        for known in self._tokens.of_session(place.key):
+            mine = self._may_stop(message, known.person) and known.asked_at <= message.sent_at
+            match known.request_id:
+                case ("compact", channel, account, chat, event) if mine and known.token.cancel():
+                    stopped.append((channel, account, chat, event))
+                case _:
+                    pass
+        return tuple(stopped)
 
 
 def _is_older(message: InboundMessage, run: ActiveRun) -> bool:

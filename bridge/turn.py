@@ -60,7 +60,7 @@ class Turn:
         self._deliveries = deliveries
         self._outages = outages
         self._token = token
-        self._say = Say(services.texts, plan.language)
+        self._say = Say(services.texts, plan.language, plan.channel.capabilities)
         self._active: ActiveRun | None = None
         self._journal = deliveries.log_of(plan.run_id)
         self._sink = self._open_sink()

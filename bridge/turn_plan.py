@@ -16,6 +16,7 @@ from bridge.question import Question
 from bridge.ratios import Ratios
 from bridge.texts import Texts
 from channels.base import Channel
+from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -51,6 +52,7 @@ class TurnServices:
     usage: UsageStore
     people: People
     chats: Chats
+    backlog: BacklogStore
     folders: ChatFolders
     daily: DailyFiles
     transcripts: Transcripts

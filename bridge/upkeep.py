@@ -16,7 +16,7 @@ from bridge.config import Config, masked
 from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.turn_plan import TurnServices
 from memory.database import Database
-from memory.errors import StoreUnavailable
+from memory.errors import StoreError, StoreUnavailable
 from memory.integrity import set_aside_if_damaged
 from memory.jobs import Jobs
 from memory.migrate import KEPT_NAME
@@ -30,6 +30,10 @@ BACKUP = "backup"
 NIGHTLY = "30 3 * * *"
 BACKUP_TIMES = MappingProxyType({"day": "30 4 * * *", "week": "30 4 * * sun"})  # after the clean-up
 LIMIT_S = 3600.0  # for one night's work
+AGAIN_S = 60.0  # when the store does not take the plans
+TRUSTED_GAP = timedelta(days=1)
+"""A clean-up that was missed by more waits for the next night: the clock may have been set wrong just
+now, and what it would delete does not come back."""
 
 
 async def open_whole(path: Path) -> Database:
@@ -45,7 +49,8 @@ async def open_whole(path: Path) -> Database:
 
 
 class Upkeep:
-    """The scheduler with the jobs of the store. `more_handlers`: kinds of jobs beside them."""
+    """The scheduler with the jobs of the store. `more_handlers`: kinds of jobs beside them, and
+    `more_plans` the cron plans of those that come by one."""
 
     def __init__(
         self,
@@ -55,6 +60,7 @@ class Upkeep:
         services: TurnServices,
         group: asyncio.TaskGroup,
         more_handlers: Mapping[str, Handler] = MappingProxyType({}),
+        more_plans: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._config = config
         self._data = data
@@ -65,39 +71,46 @@ class Upkeep:
             BACKUP: Handler(self._back_up, LIMIT_S),
             **more_handlers,
         }
+        self._crons = {RETENTION: NIGHTLY, **more_plans}
         report = services.errors.report
         self.scheduler = Scheduler(Jobs(database), handlers, report, group)
 
     async def run(self) -> None:
         """Go on until cancelled; then jobs that run are ended, and come at the next start."""
         try:
-            await self.start()
+            while True:
+                if await self.start():
+                    break
+                await asyncio.sleep(AGAIN_S)
             await asyncio.Event().wait()
         finally:
             await self.scheduler.close()
 
-    async def start(self) -> None:
-        """Plan the jobs by the configuration, and begin. Never raises: a bot without its upkeep is
-        better than none."""
+    async def start(self) -> bool:
+        """Plan the jobs by the configuration, and begin; false while the store does not take it."""
+        # Plans import APScheduler, which takes a moment.
+        plans = await asyncio.to_thread(self._plans)
         try:
-            # Plans import APScheduler, which takes a moment.
-            plans = await asyncio.to_thread(self._plans)
             for kind, plan in plans.items():
                 await self.scheduler.plan(kind, plan)
             if BACKUP not in plans:
                 await self.scheduler.forget(BACKUP)
-            await self.scheduler.start()
-        except Exception:
-            log.exception("nothing will be done by the clock")
+        except StoreError as error:
+            log.warning("nothing is done by the clock yet: %s", error)
+            return False
+        await self.scheduler.start()
+        return True
 
     def _plans(self) -> dict[str, Plan]:
         zone, backup = self._config.timezone, self._config.backup
-        plans = {RETENTION: Plan(NIGHTLY, zone)}
+        plans = {kind: Plan(cron, zone) for kind, cron in self._crons.items()}
         if backup is not None:
             plans[BACKUP] = Plan(BACKUP_TIMES[backup.every], zone)
         return plans
 
     async def _clean(self, due: Due) -> str:
+        if due.now - due.planned_at > TRUSTED_GAP:
+            return "left to the next night"
         keep = self._config.retention
         deleted = await self._retention.clean(due.now)
         deleted["transcripts"] += await self._transcripts.clean(

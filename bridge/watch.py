@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from channels.base import Channel
 
 _STARTING = "it has not connected yet"
-_SILENT = "nothing comes from the platform"
+_SILENT = "the platform is silent, or what it sends cannot be stored"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,9 @@ class InboundMessage:
 
     `event` is the id that stays the same when the platform delivers it again: the message's id
     (`m:17`), or that of the press (`p:…`); unique with channel, account and chat. `addressed` is
-    false for group text that is not meant for the bot. `quote` is the text that it replies to or
+    false for group text that is not meant for the bot. `own_words` is false where somebody else wrote
+    the text, or a part of it (a forward, an inline bot's text, a channel's automatic post): such a
+    text executes nothing, whatever it says. `quote` is the text that it replies to or
     quotes: untrusted. `unreadable` names a kind that cannot be read yet (`voice`, `sticker`).
     `joined_deaf`: the bot was added to a group in which it cannot see mentions. `edited_command`: a
     message was edited into a command, which is not carried out. `joined`, `left`: the bot can
@@ -103,6 +105,7 @@ class InboundMessage:
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
     addressed: bool = True
+    own_words: bool = True
     command: Command | None = None
     press: Press | None = None
     quote: str | None = None
@@ -156,11 +159,13 @@ class StopControl:
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What the bridge may count on: `reactions` mark a waiting message, `buttons` are Stop buttons,
-    `commands_in_threads` is false where the platform refuses slash commands in threads."""
+    `commands_in_threads` is false where the platform refuses slash commands in threads.
+    `command_prefix` is what stands before a command's name when it is typed."""
 
     reactions: bool
     buttons: bool
     commands_in_threads: bool
+    command_prefix: str = "/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ FileReason = Literal[
     "no_text",
     "no_scope",
     "unavailable",
+    "disk_full",
 ]
 
 

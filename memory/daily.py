@@ -83,7 +83,7 @@ def _append(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        data = text.encode()
+        data = text.encode(errors="replace")  # half a character alone: no reason to lose the rest
         if os.write(handle, data) != len(data):
             raise OSError(f"{path}: only a part could be written; is the disk full?")
         os.fsync(handle)

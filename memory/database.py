@@ -11,20 +11,19 @@ repeated.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import aiosqlite
 
-from memory.errors import StoreError, StoreTooNew, StoreUnavailable
+from memory.errors import StoreUnavailable
+from memory.integrity import is_damage
+from memory.migrate import migrate
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
 _Execute = Callable[[Operation[T], sqlite3.Connection], Awaitable[T]]
@@ -58,7 +57,7 @@ class Database:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             writer = await _connect(path, connections)
-            await _migrate(writer, path)
+            await writer.run(lambda connection: migrate(connection, path))
             reader = await _connect(path, connections)
             await reader.execute("PRAGMA query_only = ON")
         except (sqlite3.Error, OSError) as error:
@@ -161,7 +160,9 @@ def _attempt(connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
 
 
 def _as_store_error(error: Exception) -> Exception:
-    if isinstance(error, sqlite3.OperationalError):
+    if isinstance(error, sqlite3.OperationalError) or (
+        isinstance(error, sqlite3.Error) and is_damage(error)
+    ):
         return StoreUnavailable(f"writing failed: {error}")
     return error
 
@@ -185,44 +186,3 @@ async def _connect(path: Path, opened: list[_Connection]) -> _Connection:
 async def _close_all(connections: Iterable[_Connection]) -> None:
     for connection in connections:
         await connection.close()
-
-
-def migrations() -> list[tuple[int, str]]:
-    """All migrations as (number, SQL), in order: the files `memory/migrations/NNNN_name.sql`."""
-    folder = resources.files("memory") / "migrations"
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [(int(name[:4]), (folder / name).read_text(encoding="utf-8")) for name in files]
-
-
-async def _migrate(connection: _Connection, path: Path) -> None:
-    rows = list(await connection.execute_fetchall("PRAGMA user_version"))
-    version = int(rows[0][0])
-    known = migrations()
-    if version > known[-1][0]:
-        raise StoreTooNew(
-            f"{path}: the database has schema {version}, this Galata knows {known[-1][0]}; "
-            f"start the newer version that wrote it"
-        )
-    for number, sql in known:
-        if number > version:
-            await connection.execute("BEGIN IMMEDIATE")
-            try:
-                for statement in _statements(sql):
-                    await connection.execute(statement)
-                await connection.execute(f"PRAGMA user_version = {number}")
-            except BaseException:
-                await connection.rollback()
-                raise
-            await connection.commit()
-
-
-def _statements(sql: str) -> Iterable[str]:
-    """The statements of a script; `executescript` would commit each by itself."""
-    statement = ""
-    for line in sql.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-    if statement.strip():
-        raise StoreError(f"a migration ends in the middle of a statement: {statement[:60]!r}")

@@ -34,6 +34,15 @@ class ChatQueue:
     since: str
 
 
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """How a job's last run ended: `outcome` as in the table of jobs, `at` ISO 8601 in UTC."""
+
+    outcome: str
+    detail: str
+    at: str
+
+
 class Overview:
     """Questions about everything that is stored."""
 
@@ -72,6 +81,15 @@ class Overview:
             since = min(at for at in (came, made) if at)
             found.append(ChatQueue(key, int(running), int(waiting), int(undelivered), since))
         return sorted(found, key=lambda queue: queue.since)
+
+    async def last_run(self, kind: str) -> LastRun | None:
+        """How the newest run of jobs of this kind ended; None before the first."""
+        rows = await self._database.read(
+            "SELECT outcome, COALESCE(detail, ''), last_at FROM jobs"
+            " WHERE kind = ? AND outcome IS NOT NULL ORDER BY last_at DESC LIMIT 1",
+            (kind,),
+        )
+        return LastRun(*rows[0]) if rows else None
 
     async def errors_since(self, start: datetime) -> list[str]:
         """The ids of the errors since then, the newest first."""

@@ -45,7 +45,9 @@ class RetentionSettings(_Section):
         description="days that the cost of calls is kept, a month at least; default 400",
     )
     usage_most: int = Field(
-        default=1_000_000, ge=1_000, description="calls kept at most; default 1000000"
+        default=1_000_000,
+        ge=1_000,
+        description="calls kept at most, and those of a month; default 1000000",
     )
     attachments_days: int = Field(
         default=7, ge=1, le=_CENTURY, description="days that pictures are kept; default 7"

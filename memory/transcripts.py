@@ -55,12 +55,14 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, session: int, after: int) -> list[Record]:
-        """The session's next messages after row `after`, oldest first; none when there is no more."""
+    async def page(self, session: int, after: int, *, left_out: bool = True) -> list[Record]:
+        """The session's next messages after row `after`, oldest first; none when there is no more.
+        `left_out` false: without runs that somebody took out of the context."""
         rows = await self._database.read(
             "SELECT id, role, body, created_at FROM messages"
-            " WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?",
-            (session, after, _PAGE),
+            " WHERE session_id = :s AND id > :after AND (:left_out OR run_id NOT IN"
+            " (SELECT run_id FROM left_out WHERE session_id = :s)) ORDER BY id LIMIT :page",
+            {"s": session, "after": after, "left_out": left_out, "page": _PAGE},
         )
         return [Record(*row) for row in rows]
 
@@ -106,12 +108,13 @@ class Transcripts:
     async def lines(self, session: int) -> list[str]:
         """The conversation since the last `/new`, in lines of at most `WIDTH` characters.
 
-        Later messages only add lines at the end.
+        Later messages only add lines at the end. What was taken back is not in it: a model that was
+        to look at it no longer would else find it here.
         """
         new = [mark.start_id for mark in await self._history.marks(session) if mark.kind == "new"]
         after = new[-1] - 1 if new else 0
         renderer, lines = Renderer(), list[str]()
-        while page := await self._history.page(session, after):
+        while page := await self._history.page(session, after, left_out=False):
             lines += await asyncio.to_thread(_wrapped_lines, renderer, page)
             after = page[-1].id
         return lines

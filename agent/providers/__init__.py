@@ -1,4 +1,12 @@
-"""Providers: one module for each API, and the classifier of their refusals."""
+"""The APIs of models, and the classifier of their refusals.
+
+client  wire  sendable                what every API needs
+anthropic  anthropic_body             the Messages API: its stream, and a request in its shape
+openai_chat  openai_body              Chat Completions, in the dialect of each server
+anthropic_history  openai_history     message lists of both, read and written back for an operator,
+history_rows  system_rows             and what that takes
+errors                                what a refusal wants; the modules behind it are named there
+"""
 
 from __future__ import annotations
 

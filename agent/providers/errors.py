@@ -5,8 +5,9 @@ words are no list of sentences but of what sentences are made of: an input and t
 an overflow in any provider's wording, and in many languages.
 
     refusal_text     a body, whoever wrapped it, as words, uniform text and codes
-    refusal_kind     what it wants;      vocabulary and wordings hold the words and the codes
+    refusal_kind     what it wants;      vocabulary, denials and wordings hold the words and the codes
     refusal_numbers  what it states;     number_words holds the words around numbers and waits
+    languages        more languages, an entry each
 """
 
 from __future__ import annotations

@@ -26,20 +26,29 @@ class HistoryFormatError(ValueError):
     """A list cannot be read; the text names the message and the block."""
 
 
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A row of the system's or a developer's (`agent.providers.system_rows`), as it is written back.
+    `blocks_before`: how many blocks were read before it."""
+
+    row: JsonObject
+    blocks_before: int
+
+
 @dataclass(slots=True)
 class ReadHistory:
     """A list as it was read.
 
     `rows`: for each message, the first row of the list that it came from. `faults`: what this API
     refuses and messages cannot express, as `message ROW: what`. `notes`: what a repaired list will
-    not hold. `first`: rows that stand before the messages (OpenAI's system prompt).
+    not hold. `system`: OpenAI's rows of the system's, which are no messages.
     """
 
     messages: list[Message] = field(default_factory=list[Message])
     rows: list[int] = field(default_factory=list[int])
     faults: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
-    first: list[JsonObject] = field(default_factory=list[JsonObject])
+    system: list[SystemRow] = field(default_factory=list[SystemRow])
     attachments: list[JsonObject] = field(default_factory=list[JsonObject])
 
     def add(self, message: Message, row: int) -> None:

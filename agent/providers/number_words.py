@@ -8,32 +8,52 @@ from __future__ import annotations
 
 import re
 
-from agent.providers.vocabulary import any_of
+from agent.providers.languages import MORE
+from agent.providers.patterns import any_of, either
 
 MINUTE_LIMIT = any_of(r"""
-    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|,|\.|;|\)|/| per|$))
+    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|,|\.|;|\)|/| per| exceeded|$))
 """)
-REQUESTED = any_of(r"""
-    request(?:ed|s|ing)?(?: is|:| of| for| has| contains| needs)? ?(?:about )?(?P<number>\d{2,9})\b
-""")
+REQUESTED = re.compile(
+    r"request(?:ed|s|ing)?(?: is|:| of| for| has| contains|(?: alone)? needs)? ?(?:about )?"
+    r"(?P<number>\d{2,9})\b"
+)
+# Of one request, with signs.
+OVER_MINUTE = re.compile(
+    r"(?:single|one) request .{0,60}?(?P<asked>\d{2,9}) ?> ?(?P<limit>\d{2,9})"
+)
 
 # Of a wait: numbers with their units, after words for later or before them.
 WAIT_UNITS = (
     (r"days?|天|日|день|дня|дней|d", 86_400.0),
-    (r"hours?|hrs?|小时|小時|時間|час(?:а|ов)?|horas?|heures?|stunden?|시간|h", 3_600.0),
-    (r"min(?:ute)?[sn]?|分钟|分鐘|分|минут[аыу]?|minutos?|분|m", 60.0),
+    (
+        either(
+            r"hours?|hrs?|小时|小時|時間|час(?:а|ов)?|horas?|heures?|stunden?|시간|h", MORE.hours
+        ),
+        3_600.0,
+    ),
+    (either(r"min(?:ute)?[sn]?|分钟|分鐘|分|минут[аыу]?|minutos?|분|m", MORE.minutes), 60.0),
     (r"ms|milliseconds?|毫秒|ミリ秒", 0.001),
-    (r"sec(?:ond)?s?|秒钟|秒鐘|秒|секунд[аыу]?|segundos?|secondes?|sekunden?|초|s", 1.0),
+    (
+        either(
+            r"sec(?:ond)?s?|秒钟|秒鐘|秒|секунд[аыу]?|segundos?|secondes?|sekunden?|초|s",
+            MORE.seconds,
+        ),
+        1.0,
+    ),
 )
 _UNIT = "|".join(pattern for pattern, _ in WAIT_UNITS)
 _FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
 _AMOUNT = rf"{_FIGURE} ?(?:{_UNIT})(?![a-zа-я])"
 WAIT_PART = re.compile(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
-_LATER = (
+_LATER = either(
     r"again|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
-    r"nouveau|reessay\w*|patient\w*|warten"
+    r"nouveau|reessay\w*|patient\w*|warten",
+    MORE.later,
 )
-_BEHIND_WAIT = r"后|後|之后|以后|あと|待って|후|뒤|erneut|noch einmal|de nuevo|novamente"
+_BEHIND_WAIT = either(
+    r"后|後|之后|以后|あと|待って|후|뒤|erneut|noch einmal|de nuevo|novamente", MORE.later
+)
 WAIT = any_of(rf"""
     (?:{_LATER})[^\d]{{0,24}}{_AMOUNT}(?:,? ?{_AMOUNT})*
     {_AMOUNT}(?:,? ?{_AMOUNT})* ?(?:{_BEHIND_WAIT})
@@ -44,7 +64,7 @@ WAIT_PLAIN = re.compile(
 )
 
 # What a number of tokens means, by what stands directly behind it, and by what stands before it.
-_TOKENS = r"tokens?|トークン|토큰|токен\w*|jetons?|令牌|词元"
+_TOKENS = either(r"tokens?|トークン|토큰|токен\w*|jetons?|令牌|词元", MORE.unit)
 TOKENS = any_of(rf"[ -]?(?:\w+ )?(?:{_TOKENS})", rf"个? ?(?:{_TOKENS})")
 CLAUSE_END = re.compile(
     r"[,;.()=\[\]>|。，；、/]| (?:and|but|while|whereas|however|your|you|y|e|und|et|aber|но|и)\b"
@@ -76,21 +96,29 @@ BEFORE = {
         answer|reply
         输出|輸出|生成|出力|출력|ответ|выход|salida|saida|sortie|ausgabe
     """),
-    "input": any_of(r"""
+    "input": any_of(
+        r"""
         \binput|prompt|messages?\b|conversation|history|输入|輸入|提示|消息|入力|プロンプト
         メッセージ|입력|프롬프트|메시지
         промпт|\bввод|вход|запрос|сообщени|entrada|mensaje|mensage|entree|invite|requete|eingabe
         anfrage
         nachricht
-    """),
-    "used": any_of(r"""
+    """,
+        MORE.input,
+    ),
+    "used": any_of(
+        r"""
         request\w*|asked|needs?|requires?|received|\bgot\b|given|contains?|\bhas\b|\bhave\b|had
         resulted
         used|actual|provided|current|sent|was|were
         请求|請求|当前|當前|实际|實際|收到|リクエスト|現在|요청|현재|получен|сейчас|solicit|recib
-        recu|erhalten|aktuell
-    """),
-    "limit": any_of(r"""
+        recu|erhalten|aktuell|enthalt|umfasst|angefragt|angefordert|gesendet|ocupa|\btiene\b|\btem\b
+        comporte|demand|содержит
+    """,
+        MORE.used,
+    ),
+    "limit": any_of(
+        r"""
         max\w*|\bmost|limit\w*|allow\w*|support\w*|window|context\w*|capacity|up to|at most|only
         cannot exceed
         <=?|>|length is
@@ -103,6 +131,9 @@ BEFORE = {
         コンテキスト|制限|超え|최대|한도|제한|컨텍스트|максим\w*|лимит\w*|контекст\w*|предел
         не более|превыша\w*
         maxim\w*|limite|context[oe]\w*|supera|excede|depasse|\w*hochst\w*|kontext\w*|grenze
-        uberschreitet|ubersteigt
-    """),
+        uberschreitet|ubersteigt|erlaubt|zulassig|unterstutzt|fenster|admit\w+|accept\w+|autoris\w+
+        permit\w+|ventana|janela|fenetre|допустим\w+|上回|までの|보다
+    """,
+        MORE.limit,
+    ),
 }

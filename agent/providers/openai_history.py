@@ -1,8 +1,8 @@
 """A message list of OpenAI's Chat Completions API, read and written back.
 
 Reading keeps the list as it is, with every fault of order: rows of results that directly follow each
-other, and the user's row after them, are one message here, as `openai_body` writes them. A system
-prompt is kept as it is and stands first when the list is written.
+other, and the user's row after them, are one message here, as `openai_body` writes them. Rows of the
+system's are no messages; `system_rows` puts them back in their place.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from agent.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from agent.providers import system_rows
 from agent.providers.history_rows import (
     READER,
     HistoryFormatError,
@@ -45,14 +46,17 @@ _DATA_URL = re.compile(r"data:(?P<type>[\w/+.-]+);base64,(?P<data>.*)", re.DOTAL
 def read(rows: Sequence[object]) -> ReadHistory:
     """The messages of a list. Raises `HistoryFormatError`."""
     history = ReadHistory()
-    before = ""  # the role of the row before
+    before = ""  # the role of the row before, but for the system's
+    system: dict[int, str] = {}  # rows of the system's since then
     for number, row in enumerate(rows):
         where = f"messages.{number}"
         found = object_at(where, row)
         role = found.get("role")
         match role:
             case "system" | "developer":
-                _keep_system(history, number, found)
+                system_rows.keep(history, number, found)
+                system[number] = role
+                continue
             case "user":
                 history.known(where, found, "role", "content")
                 _add_user(history, number, before, tuple(_parts(history, where, found)))
@@ -65,26 +69,20 @@ def read(rows: Sequence[object]) -> ReadHistory:
                 raise HistoryFormatError(
                     f"{where}: role {role!r} is none of system, developer, user, assistant, tool"
                 )
-        before = str(role)
+        system_rows.check_place(history, system, role)
+        system, before = {}, role
+    system_rows.check_place(history, system, None)
     return history
 
 
 def write(history: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]:
-    """Messages as rows again, after the system's rows; attachments of `history` are put back."""
+    """Messages as rows again; the system's rows and attachments of `history` are put back."""
     rows: list[JsonObject] = render(request_of(messages), READER, Dialect())["messages"]
     for row in rows:
         content = row.get("content")
         if isinstance(content, list):
             row["content"] = [_restored(history, object_at("", part)) for part in content]
-    return [*history.first, *rows]
-
-
-def _keep_system(history: ReadHistory, number: int, found: JsonObject) -> None:
-    if history.messages and history.messages[-1].tool_uses:
-        history.faults.append(f"message {number}: a {found['role']} message before the results")
-    if history.messages:
-        history.notes.append(f"messages.{number}: stands first in a repaired list")
-    history.first.append(found)
+    return system_rows.put_back(history, rows, messages)
 
 
 def _add_user(history: ReadHistory, number: int, before: str, blocks: tuple[Block, ...]) -> None:
@@ -97,8 +95,16 @@ def _add_user(history: ReadHistory, number: int, before: str, blocks: tuple[Bloc
 
 
 def _result(history: ReadHistory, where: str, found: dict[str, Any]) -> ToolResultBlock:
+    """A result. The API takes text alone in it (field case 22); a repaired list has what else it holds
+    in the user's row behind it."""
     id_ = text_at(f"{where}.tool_call_id", found.get("tool_call_id"))
-    return ToolResultBlock(id_, tuple(_parts(history, where, found)))
+    parts = tuple(_parts(history, where, found))
+    if any(isinstance(part, ImageBlock) for part in parts):
+        row = where.split(".")[1]
+        history.faults.append(
+            f"message {row}: a result holds more than text, which this API refuses"
+        )
+    return ToolResultBlock(id_, parts)
 
 
 def _reply(history: ReadHistory, where: str, found: dict[str, Any]) -> Iterator[Block]:

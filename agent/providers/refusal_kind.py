@@ -1,7 +1,7 @@
 """What a refusal wants, from its status, its codes, its words and its numbers, in this order.
 
 A code or a status decides where it means one thing. Where it does not, the sentence is looked at for
-what it speaks of: the pieces are in `agent.providers.vocabulary`.
+what it speaks of: the pieces are in `agent.providers.vocabulary` and `agent.providers.denials`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 
 from agent.errors import RefusalKind
+from agent.providers import denials, wordings
 from agent.providers import vocabulary as words
-from agent.providers import wordings
 from agent.providers.refusal_numbers import requested_over_limit, stated
 from agent.providers.refusal_text import Said
 
@@ -21,7 +21,7 @@ _IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
     """The kind of a refusal that was read; `provider` is its name or host in lower case."""
-    if words.REQUEST_TOO_LARGE.search(said.text) or _is_over_minute(said.text):
+    if denials.REQUEST_TOO_LARGE.search(said.text) or _is_over_minute(said.text):
         return K.REQUEST_TOO_LARGE
     if _is_quota(said, provider) or status == 402:
         return K.QUOTA
@@ -33,7 +33,7 @@ def kind_of(status: int | None, said: Said, provider: str) -> RefusalKind:
         return _when_denied(status, said)
     found = _found(said)
     if status is not None and status >= 500:
-        hidden = found in _SAID_BY_SERVERS or words.ORDER.search(said.text)
+        hidden = found in _SAID_BY_SERVERS or denials.ORDER.search(said.text)
         return found if found and hidden else K.TRANSIENT
     if found is not None:
         return found
@@ -45,7 +45,7 @@ _SAID_BY_SERVERS = frozenset({K.OVERFLOW, K.OUTPUT_CAP, K.MEDIA, K.CONTENT_FILTE
 
 
 def _when_429(said: Said) -> RefusalKind:
-    if words.OVERLOADED.search(said.text) and not words.RATE.search(said.text):
+    if denials.OVERLOADED.search(said.text) and not denials.RATE.search(said.text):
         return K.TRANSIENT
     window = words.WINDOW.search(said.text) and words.OVERFLOW.search(said.text)
     if _typed(said) is K.OVERFLOW or (window and not _is_rate(said.text)):
@@ -55,8 +55,8 @@ def _when_429(said: Said) -> RefusalKind:
 
 def _when_denied(status: int, said: Said) -> RefusalKind:
     for pattern, kind in (
-        (words.RATE, K.RATE_LIMIT),
-        (words.CONTENT_FILTER, K.CONTENT_FILTER),
+        (denials.RATE, K.RATE_LIMIT),
+        (denials.CONTENT_FILTER, K.CONTENT_FILTER),
     ):
         if status in (403, 404) and pattern.search(said.text):
             return kind
@@ -67,14 +67,14 @@ def _when_denied(status: int, said: Said) -> RefusalKind:
 
 def _is_over_minute(text: str) -> bool:
     """One request that is larger than a minute allows, so that waiting never helps."""
-    return bool(words.PERIOD.search(text)) and requested_over_limit(text) is not None
+    return bool(denials.PERIOD.search(text)) and requested_over_limit(text) is not None
 
 
 def _is_quota(said: Said, provider: str) -> bool:
     typed = _typed(said) is K.QUOTA
-    if not typed and not words.QUOTA.search(said.text):
+    if not typed and not denials.QUOTA.search(said.text):
         return False
-    if words.QUOTA_OF_A_PERIOD.search(said.words.lower()):
+    if denials.QUOTA_OF_A_PERIOD.search(said.words.lower()):
         return False
     ambiguous = "insufficient_quota" in said.codes or "current quota" in said.text
     return not (ambiguous and wordings.QUOTA_MEANS_RATE.search(provider))
@@ -105,7 +105,7 @@ def _spoken(said: Said) -> RefusalKind | None:
     for pattern, kind in wordings.CODE_PARTS:
         if any(pattern.search(code) for code in said.codes):
             return kind
-    if words.TRANSIENT.search(said.text):
+    if denials.TRANSIENT.search(said.text):
         return K.TRANSIENT
     # In a language that nobody has taught us, two numbers of tokens say enough.
     return K.OVERFLOW if words.TOKEN.search(said.text) and _is_more(said.text) else None
@@ -115,13 +115,13 @@ def _is_media(text: str) -> bool:
     """A picture or file that cannot be taken; its share of the tokens is no fault of its own."""
     return any(
         not words.TOKEN.search(text[max(0, found.start() - 40) : found.end() + 20])
-        for found in words.MEDIA.finditer(text)
+        for found in denials.MEDIA.finditer(text)
     )
 
 
 def _is_rate(text: str) -> bool:
     return bool(
-        words.RATE.search(text) or (words.PERIOD.search(text) and words.EXCEEDS.search(text))
+        denials.RATE.search(text) or (denials.PERIOD.search(text) and words.EXCEEDS.search(text))
     )
 
 
@@ -167,8 +167,9 @@ def _is_cap(text: str) -> bool:
 _WORDS: tuple[tuple[Callable[[str], object], RefusalKind], ...] = (
     (_is_media, K.MEDIA),
     (_is_rate, K.RATE_LIMIT),
-    (words.CONTENT_FILTER.search, K.CONTENT_FILTER),
+    (denials.CONTENT_FILTER.search, K.CONTENT_FILTER),
     (_is_overflow, K.OVERFLOW),
-    (words.AUTH.search, K.AUTH),
-    (words.FORMAT.search, K.FORMAT),
+    (denials.AUTH.search, K.AUTH),
+    (denials.FORMAT.search, K.FORMAT),
+    (words.FIELD_TOO_LONG.search, K.FORMAT),
 )

@@ -83,7 +83,9 @@ _LITERAL = tuple(
         r"(?P<used>\d+) \+ (?P<output>\d+) > (?P<limit>\d+)",
         r"\((?P<output>\d+) > (?P<limit>\d+) - (?P<used>\d+)\)",
         r"max_tokens: (?P<output>\d+) > context_window: .{0,80}available_tokens: (?P<room>\d+)",
-        # vLLM counts no further than its window: "at least" says nothing of the input.
+        # vLLM; the maximum input length that it goes on with is what the answer leaves of the window.
+        r"passed (?P<used>\d+) input .{0,40} (?P<output>\d+) output .{0,70} is only (?P<limit>\d+)",
+        # It counts no further than its window: "at least" says nothing of the input.
         r"requested (?P<output>\d+) output tokens and your prompt contains at least",
         r"given: (?P<used>\d+) inputs? tokens and (?P<output>\d+) max_new",
     )
@@ -111,6 +113,9 @@ def stated(text: str, *, cap: bool) -> Stated:
 def requested_over_limit(text: str) -> tuple[int, int] | None:
     """The limit of a minute and the one request that is larger, where both are stated."""
     text = _joined(text)
+    signs = number_words.OVER_MINUTE.search(text)
+    if signs is not None:
+        return int(signs["limit"]), int(signs["asked"])
     limit, asked = number_words.MINUTE_LIMIT.search(text), number_words.REQUESTED.search(text)
     if limit is None or asked is None:
         return None
@@ -126,9 +131,13 @@ def _joined(text: str) -> str:
 
 
 def _without_separators(found: re.Match[str]) -> str:
-    rest = found.string[found.end() :]
-    if "." in found[0] and not re.match(r"\s?(?:[^\W\d]+ )?(?:tok|ток|\))", rest):
-        return found[0]  # 37.044 seconds
+    """A dot sets thousands apart in many languages, unless what stands around says that it does not:
+    37.044 seconds, version 1.234, 0.125."""
+    before, rest = found.string[: found.start()], found.string[found.end() :]
+    if "." in found[0] and (
+        found[0].startswith("0") or _OTHER_UNIT.match(rest) or _NAMED.search(before[-_CLAUSE:])
+    ):
+        return found[0]
     return re.sub(r"[.,'_]", "", found[0])
 
 

@@ -1,7 +1,7 @@
 """The typed codes and statuses of refusals, as tables for `agent.providers.errors`.
 
-Words are in `agent.providers.vocabulary`. The literal texts behind both stand in
-`tests/agent/providers/test_errors.py` and `tests/agent/providers/refusals/`.
+Words are in `agent.providers.vocabulary` and `agent.providers.denials`. The literal texts behind all
+of them stand in `tests/agent/providers/test_errors.py` and `tests/agent/providers/refusals/`.
 """
 
 from __future__ import annotations

@@ -7,15 +7,28 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 
+from bridge.access import Access
+from bridge.backup import DATABASE_NAME, newest_time
+from bridge.backup import FOLDER as BACKUPS
+from bridge.chats import advice
 from bridge.cli.finding import Finding
+from bridge.cli.jobs import outcome, stored
 from bridge.cli.packages import DISTRIBUTION
+from bridge.config import Config
+from bridge.registry import access_rules
+from bridge.upkeep import BACKUP as BACKUP_JOB
+from memory.chats import Chats
 from memory.database import Database
 from memory.errors import StoreError
+from memory.people import People
+from memory.settings import BackupSettings
 
 OLDEST_PYTHON = (3, 11)
+OLDEST_BACKUP = {"day": timedelta(days=3), "week": timedelta(days=9)}
 _INSTALL = "install them again with `make run` in Galata's folder"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -100,3 +113,36 @@ async def database(path: Path, size: int | None) -> Finding:
         fix = "stop the bot and restore the folder from a backup"
         return Finding("FAIL", "database", f"{path} is damaged ({'; '.join(verdicts)})", fix)
     return Finding("ok", "database", f"{path} is whole, {size / 1e6:.1f} MB")
+
+
+async def moved_chats(path: Path, config: Config) -> list[Finding]:
+    """Chats that the configuration lists under an id which they do not have any more."""
+    opened = await Database.open(path)
+    try:
+        chats = Chats(opened)
+        await chats.load()
+        access = Access(access_rules(config), People(opened), chats)
+        return [
+            Finding("note", "chats", f"{move.old} has become {move.new}", advice(move))
+            for move in access.outdated
+        ]
+    finally:
+        await opened.close()
+
+
+async def backups(data: Path, settings: BackupSettings, now: datetime) -> Finding:
+    """How old the newest backup by the clock is, and whether the last one failed."""
+    rows = [row for row in await stored(data / DATABASE_NAME) if row.kind == BACKUP_JOB]
+    newest = newest_time(data / BACKUPS)
+    fix = "galata jobs tells how the last one went, galata backup PATH makes one now"
+    failed = [row for row in rows if row.outcome not in (None, "done", "interrupted")]
+    if failed:
+        return Finding("FAIL", "backup", f"the last one failed: {outcome(failed[0])}", fix)
+    if newest is None:
+        return Finding(
+            "note", "backup", f"none is in {data / BACKUPS} yet", "leave the bot running"
+        )
+    at = f"{newest:%Y-%m-%d %H:%M} UTC"
+    if now - newest > OLDEST_BACKUP[settings.every]:
+        return Finding("FAIL", "backup", f"the last good one is of {at}", fix)
+    return Finding("ok", "backup", f"the last one is of {at}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bridge.app import DATABASE
@@ -13,6 +14,8 @@ from bridge.cli.finding import Finding
 from bridge.cli.options import CommandFailed, Options
 from bridge.config import ENV_FILE, Config
 from bridge.log import Redactor
+from memory.errors import StoreError
+from memory.settings import BackupSettings
 
 
 def examine(options: Options) -> list[Finding]:
@@ -30,6 +33,10 @@ def examine(options: Options) -> list[Finding]:
     path = options.data / DATABASE
     size = path.stat().st_size if path.is_file() else None
     findings += asyncio.run(_asked(checks_here.database(path, size), config))
+    if config is not None and size is not None:
+        findings += asyncio.run(_moved(path, config))
+    if config is not None and config.backup is not None and size is not None:
+        findings.append(asyncio.run(_backups(options.data, config.backup)))
     return [replace(finding, text=redactor.clean(finding.text)) for finding in findings]
 
 
@@ -40,6 +47,20 @@ def _source(options: Options) -> str:
 def _secrets(options: Options) -> Path | None:
     """The file of secrets that the configuration reads."""
     return None if options.config is None else options.config.parent / ENV_FILE
+
+
+async def _backups(data: Path, settings: BackupSettings) -> Finding:
+    try:
+        return await checks_here.backups(data, settings, datetime.now(UTC))
+    except StoreError as error:
+        return Finding("FAIL", "backup", f"not known: {error}")
+
+
+async def _moved(path: Path, config: Config) -> list[Finding]:
+    try:
+        return await checks_here.moved_chats(path, config)
+    except StoreError:
+        return []  # the check of the database has said so
 
 
 async def _asked(database: Awaitable[Finding], config: Config | None) -> list[Finding]:

@@ -43,6 +43,7 @@ class Options:
     format: str = ""
     repair: bool = False
     as_json: bool = False
+    print_only: bool = False
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -20,7 +20,11 @@ _COMMANDS = (
     (("config", "check"), "config:check", "every fault of the configuration"),
     (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
     (("status",), "status:show", "what the running bot does: channels, queues, errors"),
+    (("jobs",), "jobs:show", "what is done by the clock, and how it went"),
+    (("backup",), "backup:back_up", "one archive of all that is stored, also while the bot runs"),
+    (("restore",), "backup:restore", "unpack a backup into an empty --data folder, and check it"),
     (("doctor",), "doctor:doctor", "check everything, with the fix for what is wrong"),
+    (("service", "install"), "service:install", "a systemd unit that runs the bot for this user"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
     (("error",), "error:show", "what stands behind an error id"),
@@ -32,6 +36,11 @@ _COMMANDS = (
     ),
     (("version",), "version:show", "the version"),
 )
+
+_FILES: Mapping[tuple[str, ...], tuple[str, str]] = {
+    ("backup",): ("PATH", "the archive to be made, or a folder for it"),
+    ("restore",): ("ARCHIVE", "a backup"),
+}
 
 
 def parse(argv: list[str] | None, environ: Mapping[str, str]) -> tuple[str, Options]:
@@ -100,6 +109,13 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         )
     elif words == ("status",):
         command.add_argument("--json", action="store_true", dest="as_json", help="as JSON")
+    elif words == ("service", "install"):
+        command.add_argument(
+            "--print", action="store_true", dest="print_only", help="print the unit only"
+        )
+    elif words in _FILES:
+        metavar, text = _FILES[words]
+        command.add_argument("file", type=Path, metavar=metavar, help=text)
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
     elif words == ("debug", "refusal"):

@@ -1,6 +1,7 @@
 """What the bot itself says, by language: one TOML file each in this folder.
 
-Another language is another file with the same keys; a test proves that none is missing.
+Another language is another file with the same keys; a test proves that none is missing. A command is
+written `{cmd:name}`, and reads as it is typed on the channel (`Capabilities.command_prefix`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
+from channels.base import Capabilities
+
 FALLBACK = "en"
+_USUAL = Capabilities(reactions=False, buttons=False, commands_in_threads=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _CommandNames:
+    """Gives `{cmd:new}` as the prefix and the name."""
+
+    prefix: str
+
+    def __format__(self, name: str) -> str:
+        return f"{self.prefix}{name}"
 
 
 class Texts:
@@ -41,15 +55,18 @@ class Texts:
 
     def say(self, language: str, key: str, /, **values: object) -> str:
         """The text `key`, with `values` filled in. Raises `KeyError` for an unknown key."""
-        return self.catalogue[language][key].format(**values)
+        usual = {"cmd": _CommandNames(_USUAL.command_prefix)}
+        return self.catalogue[language][key].format(**usual | values)
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The catalogue in one language."""
+    """The catalogue in one language, for a channel that can do this."""
 
     texts: Texts
     language: str
+    capabilities: Capabilities = _USUAL
 
     def __call__(self, key: str, /, **values: object) -> str:
-        return self.texts.say(self.language, key, **values)
+        commands = _CommandNames(self.capabilities.command_prefix)
+        return self.texts.say(self.language, key, cmd=commands, **values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Final
 from weakref import WeakSet
@@ -22,10 +23,12 @@ from channels.base import (
 from channels.errands import Errands
 from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
+from channels.slack.catch_up import CatchUp, Places, nowhere
 from channels.slack.connection import ConnectionTiming, run_http, run_socket
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
+from channels.slack.manifest import COMMAND
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
 from channels.slack.people import People, administers
@@ -36,22 +39,26 @@ from channels.slack.threads import Threads
 
 log = logging.getLogger(__name__)
 
-_CAPABILITIES: Final = Capabilities(reactions=True, buttons=True, commands_in_threads=False)
+_CAPABILITIES: Final = Capabilities(
+    reactions=True, buttons=True, commands_in_threads=False, command_prefix=f"{COMMAND} "
+)
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
 
 
 class SlackChannel:
-    """One app. To be used in one event loop."""
+    """One app. To be used in one event loop. `places`: where it takes part, as stored."""
 
     def __init__(
         self,
         settings: SlackSettings,
         *,
+        places: Places = nowhere,
         connecting: ConnectionTiming = connection.DEFAULT_TIMING,
         replying: ReplyTiming = reply.DEFAULT_TIMING,
     ) -> None:
         self._settings = settings
+        self._places = places
         self._connecting = connecting
         self._replying = replying
         self._api = SlackApi(settings)
@@ -99,12 +106,17 @@ class SlackChannel:
             threads=self._threads,
             urls=self._urls,
         )
+        catch_up = CatchUp(self._api, identity.team_id, self._places, intake.found)
+        await catch_up.prepare()
+        reading = asyncio.create_task(catch_up.run(), name="what was missed on Slack")
         try:
-            await self._receive_through(intake)
+            await self._receive_through(intake, catch_up)
         finally:
             intake.close()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
-    async def _receive_through(self, intake: Intake) -> None:
+    async def _receive_through(self, intake: Intake, catch_up: CatchUp) -> None:
         settings = self._settings
         secret = settings.signing_secret
         app = AsyncApp(
@@ -114,14 +126,16 @@ class SlackChannel:
             before_authorize=intake.take,
             logger=sdk_logger(),
         )
+
+        def see(connection: str | None) -> None:
+            self._connected = connection is not None
+            catch_up.see(connection)
+
         if settings.app_token is not None:
             token = settings.app_token.get_secret_value()
-            await run_socket(self._api, app, token, self._connecting, self._see)
+            await run_socket(self._api, app, token, self._connecting, see)
         elif settings.http_port is not None:
-            await run_http(app, settings.http_port, self._see)
-
-    def _see(self, connected: bool) -> None:
-        self._connected = connected
+            await run_http(app, settings.http_port, see)
 
     def open_reply(
         self,

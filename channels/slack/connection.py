@@ -24,7 +24,7 @@ _CLOSE_S = 2.0
 _TASKS = ("message_processor", "current_session_monitor", "message_receiver")
 
 Step = Callable[[], Awaitable[None]]
-Seen = Callable[[bool], None]  # told whether there is a connection
+Seen = Callable[[str | None], None]  # told which connection there is; None without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ async def run_socket(
         log.info("listening by Socket Mode")
         await _watch(handler, timing, seen)
     finally:
-        seen(False)
+        seen(None)
         await _close(handler)
 
 
@@ -82,10 +82,10 @@ async def run_http(app: AsyncApp, port: int, seen: Seen) -> None:
             reason = error.strerror or type(error).__name__
             raise ChannelFailed(f"channels.slack.http_port: {port}: {reason}") from None
         log.info("listening on port %d", port)
-        seen(True)
+        seen(f"port {port}")
         await asyncio.Event().wait()
     finally:
-        seen(False)
+        seen(None)
         await runner.cleanup()
 
 
@@ -94,7 +94,7 @@ async def _watch(handler: AsyncSocketModeHandler, timing: ConnectionTiming, seen
     last = loop.time()
     while True:
         connected = await handler.client.is_connected()
-        seen(connected)
+        seen(await handler.client.session_id() if connected else None)
         if connected:
             last = loop.time()
         elif loop.time() - last > timing.lost_after_s:

@@ -28,7 +28,7 @@ from slack_bolt.response import BoltResponse
 from channels.base import InboundMessage, Receive
 from channels.errors import NotStored
 from channels.slack.notice import ResponseUrls
-from channels.slack.parse import Bot, asker, is_bare_mention, parse, people_in
+from channels.slack.parse import Bot, asker, from_history, is_bare_mention, parse, people_in
 from channels.slack.people import People
 from channels.slack.threads import Threads
 from channels.slack.twins import Twins
@@ -83,6 +83,13 @@ class Intake:
             return BoltResponse(status=self._failed(body, message, error))
         return BoltResponse(status=200)
 
+    async def found(self, message: Mapping[str, Any], channel: str) -> None:
+        """Take in what was read from the history. Raises what `receive` raises."""
+        body = from_history(whole_strings(message), channel)
+        read = None if body is None else self._read(body)
+        if body is not None and read is not None and not self._closed:
+            await self._store(body, read)
+
     def _failed(self, body: Mapping[str, Any], message: InboundMessage, error: Exception) -> int:
         """The status for what could not be taken in. Commands and presses come only once, and
         without an acknowledgement Slack tells the person."""
@@ -130,6 +137,9 @@ class Intake:
     async def _store(self, body: Mapping[str, Any], message: InboundMessage) -> None:
         """Messages of a conversation one after the other, since each envelope has a task of its
         own. Commands and presses never wait."""
+        if message.joined or message.left:
+            await self._receive(message)
+            return
         if not _joins_a_conversation(message):
             await self._receive(await self._complete(body, message))
             return

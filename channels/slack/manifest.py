@@ -9,11 +9,13 @@ COMMAND = "/galata"
 SCOPES = (
     "app_mentions:read",
     "channels:history",
+    "channels:read",
     "chat:write",
     "commands",
     "files:read",
     "files:write",
     "groups:history",
+    "groups:read",
     "im:history",
     "mpim:history",
     "reactions:write",
@@ -21,7 +23,19 @@ SCOPES = (
 )
 """What the bot token must be able to do; `galata doctor` compares."""
 
-EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
+EVENTS = (
+    "app_mention",
+    "app_uninstalled",
+    "channel_left",
+    "group_left",
+    "member_joined_channel",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+    "tokens_revoked",
+)
+"""What the app hears of. That it was removed needs the scopes that end in `:read`."""
 
 
 def manifest(name: str, *, url: str | None = None) -> dict[str, Any]:

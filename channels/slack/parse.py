@@ -1,8 +1,8 @@
 """What Slack sends to `InboundMessage`: pure, and the only reader of Slack's shapes. Strings are whole.
 
 What is nothing for the bot gives None: messages of bots, edits (but into a command), deletions,
-hidden updates (an unfurled link, a new reply), joins, unknown kinds, and channel text that does not
-mention the bot. A `message` and an `app_mention` about the same text give the same result.
+hidden updates (an unfurled link, a new reply), others' joins, unknown kinds, and channel text that does
+not mention the bot. A `message` and an `app_mention` about the same text give the same result.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ COMMANDS: Final = frozenset(
 """What the first word after `/galata` may name; any other text is a question."""
 
 _EDIT = "message_changed"
+_COMING_AND_GOING = frozenset(
+    {
+        *("channel_left", "group_left", "member_joined_channel", "member_left_channel"),
+        *("app_uninstalled", "tokens_revoked"),
+    }
+)
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _QUOTE_CHARACTERS = 1000
 _EPHEMERAL = "ephemeral:"
@@ -76,11 +82,24 @@ def parse(
         return _command(body, bot, people, now)
     if body.get("type") == "event_callback":
         event: Json = body["event"]
+        if event.get("type") in _COMING_AND_GOING:
+            return _membership(event, bot, now)
         changed = event.get("subtype") == _EDIT
         return _edit(event, bot, people) if changed else _message(event, bot, people)
     if body.get("type") == "block_actions":
         return _press(body, bot, people, now)
     return None
+
+
+def from_history(message: Json, channel: str) -> Json | None:
+    """The event that told of a message which was read from the history; None for one that was edited
+    into a command."""
+    edited = message.get("edited") is not None
+    if edited and _is_command(str(message.get("text") or "")):
+        return None
+    plain = {key: value for key, value in message.items() if key != "edited"}
+    event = plain | {"type": "message", "channel": channel}
+    return {"type": "event_callback", "event": event}
 
 
 def people_in(body: Json) -> tuple[str, ...]:
@@ -127,7 +146,8 @@ def _message(
     private = kind == "im" or (kind is None and channel.startswith("D"))
     to_us = names_us or private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
     text = readable(without_mention(raw, bot.user_id), _names(people))
-    if not to_us and not (thread and text.strip().lower() in STOP_WORDS):
+    own_words = not (_shared(event) or event.get("app_id"))
+    if not to_us and not (own_words and thread and text.strip().lower() in STOP_WORDS):
         return None
     attachments, unreadable = files_of(event.get("files") or ())
     if not private:
@@ -141,6 +161,7 @@ def _message(
         text=text,
         attachments=attachments,
         addressed=to_us,
+        own_words=own_words,
         quote=_forwarded(event, people),
         unreadable=unreadable,
     )
@@ -163,6 +184,29 @@ def _edit(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage
     at = str(edited["ts"])
     event_id = f"e:{message.message_id}:{at}"
     return replace(message, event=event_id, sent_at=time_of(at), edited_command=True)
+
+
+def _membership(event: Json, bot: Bot, now: datetime) -> InboundMessage | None:
+    """The bot was added or removed: from a channel, or as an app, which has no channel."""
+    kind = event["type"]
+    about_us = event.get("user", bot.user_id) == bot.user_id
+    if kind == "tokens_revoked":
+        tokens: Json = event.get("tokens") or {}
+        about_us = bot.user_id in (tokens.get("bot") or ())
+    if not about_us:
+        return None
+    at = event.get("event_ts")
+    joined = kind == "member_joined_channel"
+    return InboundMessage(
+        address=Address(CHANNEL, bot.team_id, str(event.get("channel") or ""), None, private=False),
+        event=f"{kind}:{at}",
+        message_id="",
+        sender=Sender(bot.user_id, ""),
+        sent_at=time_of(str(at)) if at else now,
+        addressed=False,
+        joined=joined,
+        left=not joined,
+    )
 
 
 def _is_command(text: str) -> bool:
@@ -238,10 +282,14 @@ def _seen_by_one(user: str, trigger: str) -> str:
 
 def _forwarded(event: Json, people: Mapping[str, Person]) -> str | None:
     """The text of a message that was forwarded along."""
-    shared = [one for one in event.get("attachments") or () if one.get("is_share")]
-    texts = [str(one.get("text") or one.get("fallback") or "") for one in shared]
+    texts = [str(one.get("text") or one.get("fallback") or "") for one in _shared(event)]
     quote = readable("\n\n".join(text for text in texts if text), _names(people))
     return quote[:_QUOTE_CHARACTERS] or None
+
+
+def _shared(event: Json) -> list[Json]:
+    """The messages that were forwarded along."""
+    return [one for one in event.get("attachments") or () if one.get("is_share")]
 
 
 def _sender(user: str, people: Mapping[str, Person]) -> Sender:

@@ -119,7 +119,11 @@ def pieces(
         cut = _visible(_cut(source, first_units - NUMBER_ROOM, units_each - NUMBER_ROOM))
     contents = [content(_numbered(part, n, len(cut))) for n, part in enumerate(cut)]
     if buttons:
-        last = contents.pop() if contents else Content(_short(labels(buttons)) or NOTHING_YET)
+        last = (
+            contents.pop()
+            if contents
+            else Content(_short(whole(labels(buttons)).strip()) or NOTHING_YET)
+        )
         contents.append(last.with_buttons(buttons))
     return contents
 

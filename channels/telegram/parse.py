@@ -96,6 +96,7 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         text=_without(text, mentions),
         attachments=attachments,
         addressed=addressed,
+        own_words=own_words,
         command=command,
         quote=_quote(message),
         unreadable=unreadable,

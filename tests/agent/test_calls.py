@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 
@@ -21,7 +21,9 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from agent.provider import Completed, StopReason, Usage
+from agent.overflow import Rung
+from agent.provider import Completed, ModelRequest, StopReason, Usage
+from agent.providers.errors import classify
 from agent.retry import MOST_RETRIES, wait_s
 from agent.testing import ScriptedProvider, calls
 from agent.working import NO_IMAGE
@@ -32,6 +34,12 @@ K = RefusalKind
 
 def refused(kind: RefusalKind, **numbers: float) -> ProviderError:
     return ProviderError("scripted", Refusal(kind, 400, **numbers))  # type: ignore[arg-type]
+
+
+def before(question: str) -> list[Message]:
+    """Some turns, and a question."""
+    old = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
+    return [*old, user_text(question)]
 
 
 async def test_a_transient_failure_is_tried_again_after_2_4_and_6_seconds() -> None:
@@ -95,6 +103,28 @@ async def test_text_that_was_shown_is_never_silently_begun_again() -> None:
     assert kinds == [TextShown, Retrying, TextShown]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [K.OVERFLOW, K.OUTPUT_CAP, K.REQUEST_TOO_LARGE, K.FORMAT, K.MEDIA, K.UNKNOWN],
+)
+async def test_a_refusal_in_mid_answer_that_is_mended_is_told_too(kind: RefusalKind) -> None:
+    """Some servers answer 200 and put their refusal into the stream, behind the first words."""
+    picture = Message("user", (ImageBlock("image/png", b"png"), TextBlock("q")))
+    history = [picture, assistant_text("a"), *before("now")]
+    fixture = Fixture(["first half, second half", "the whole answer"])
+    window = round(SIZES.messages(history) / 0.85) if kind is K.UNKNOWN else 100_000
+    fixture.models = (model(fixture.provider, window=window),)
+    fixture.provider.break_after_text = refused(kind, limit_tokens=600, requested_tokens=700)
+    assert await fixture.run(history).execute() == "the whole answer"
+    assert [type(event) for event in fixture.events[:3]] == [TextShown, Retrying, TextShown]
+
+
+async def test_a_refusal_before_the_first_word_is_mended_without_a_sentence() -> None:
+    fixture = Fixture([refused(K.OVERFLOW), "done"])
+    await fixture.run(before("now")).execute()
+    assert not [event for event in fixture.events if isinstance(event, Retrying)]
+
+
 async def test_a_fallback_answers_when_the_first_model_cannot() -> None:
     other = ScriptedProvider(["from the other"])
     fixture = Fixture([refused(K.AUTH)], fallbacks=[other])
@@ -149,6 +179,58 @@ async def test_an_output_cap_that_is_never_low_enough_is_told() -> None:
         await fixture.run().execute()
     asked = [request.max_output_tokens for request in fixture.provider.requests]
     assert asked == [2_000, 1_000, 500]
+
+
+def at_least(window: int, request: ModelRequest) -> ProviderError:
+    out = request.max_output_tokens
+    body = (
+        f"This model's maximum context length is {window} tokens. However, you requested {out} "
+        f"output tokens and your prompt contains at least {window - out + 1} input tokens, for a "
+        f"total of at least {window + 1} tokens. Please reduce the length of the input prompt or "
+        "the number of requested output tokens."
+    )
+    return ProviderError("vllm", classify(400, body))
+
+
+def room_left(window: int, request: ModelRequest) -> ProviderError:
+    left = window - SIZES.request(request)
+    body = (
+        f"`max_tokens` must be less than or equal to `{left}`, the maximum value for `max_tokens`"
+    )
+    return ProviderError("groq", classify(400, body))
+
+
+@pytest.mark.parametrize("wording", [at_least, room_left])
+@pytest.mark.parametrize("part", [0.97, 1.02, 1.5, 4.0])  # of the window, by the input alone
+async def test_a_refused_answer_that_no_shorter_one_mends_makes_the_input_shorter(
+    wording: Callable[[int, ModelRequest], ProviderError], part: float
+) -> None:
+    """Such a chat was refused for ever, as each message only added to the same history."""
+    history = [m for i in range(16) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
+    history.append(user_text("now"))
+    window = round(SIZES.messages(history) / part)
+
+    def server(request: ModelRequest) -> Message:
+        if SIZES.request(request) + request.max_output_tokens > window:
+            raise wording(window, request)
+        return assistant_text("done")
+
+    fixture = Fixture([server] * 20, most_output=1_000)
+    run = fixture.run(history)
+    assert await run.execute() == "done"
+    last = fixture.provider.requests[-1]
+    assert last.messages[-1].text.endswith("now")
+    assert last.max_output_tokens >= 256
+    assert not run.context_was_reset
+    assert len(fixture.provider.requests) <= 7
+
+
+async def test_answers_are_as_long_as_before_once_less_input_was_what_helped() -> None:
+    fixture = Fixture([*[refused(K.OUTPUT_CAP)] * 3, "done"], most_output=2_000)
+    assert await fixture.run(before("now")).execute() == "done"
+    asked = [request.max_output_tokens for request in fixture.provider.requests]
+    assert asked == [2_000, 1_000, 500, 2_000]
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
 
 
 async def test_a_refused_image_becomes_a_line_of_text_once() -> None:

@@ -86,6 +86,38 @@ async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_
     assert len(fixture.tools[0].ran) == 6, "nothing ran twice"
 
 
+async def test_an_emergency_at_a_question_keeps_the_newest_messages_before_it() -> None:
+    """The commonest overflow: the first call of a turn. Nothing but a question would be left."""
+    fixture = Fixture([*[overflow(10**9)] * 2, "done"])
+    history = [*long_history(3)[:-1], *two_tools("q3"), *long_history(1)]
+    run = fixture.run([*long_history(4)[:-1], *history])
+    assert await run.execute() == "done"
+    last = fixture.provider.requests[-1].messages
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.AGGRESSIVE, Rung.EMERGENCY]
+    assert last[0].text.startswith(BOUNDARY)
+    assert [message.role for message in last] == ["user", "assistant"] * 2 + ["user"]
+    assert last[0].text.endswith("q3")
+    assert last[1].text == "done with q3", "a long turn stays as question and answer"
+    assert (last[2].text, last[4].text) == ("q0", "now")
+    _, bound = fixture.keeper.bounds[-1]
+    assert (bound.brief, len(bound.turns)) == (1, 3)
+    assert bound.left + len(bound.turns) == 10
+    assert not run.context_was_reset
+
+
+def two_tools(question: str) -> list[Message]:
+    steps = [*tool_turn(100)[1:3], *tool_turn(101)[1:3]]
+    return [user_text(question), *steps, assistant_text(f"done with {question}")]
+
+
+async def test_an_emergency_that_frees_nothing_with_them_keeps_the_question_alone() -> None:
+    fixture = Fixture([*[overflow(10**9)] * 2, "done"])
+    assert await fixture.run(long_history(2)).execute() == "done"
+    ((rung, working),) = fixture.keeper.bounds
+    assert rung is Rung.EMERGENCY
+    assert working.turns == ((user_text("now"),),)
+
+
 async def test_a_reset_after_an_emergency_still_names_every_call() -> None:
     many = [calls((f"c{i}", "echo", {"say": f"file {i} " + "x" * 9_000})) for i in range(5)]
     more = [calls((f"d{i}", "echo", {"say": f"more {i} " + "x" * 9_000})) for i in range(2)]
@@ -159,6 +191,7 @@ def test_laws_of_the_rungs(turns: int, words: int, target: int) -> None:
         compact(working, target, SIZES),
         aggressive(working),
         emergency(working, "s.jsonl", working.newest),
+        emergency(working, "s.jsonl", working.newest, 5),
         reset(working, working.newest),
     ]
     for trimmed in rungs:

@@ -175,19 +175,23 @@ def test_a_stop_reason_of_a_cap_makes_every_call_a_cut_one() -> None:
     assert answer([WHOLE], "window")
 
 
-@pytest.mark.parametrize("text", ['{"path":"a', '{"path":"a"}', "", "{'path': 'a'", "null"])
-def test_tokens_equal_to_the_cap_decide_whatever_the_reason_is_called(text: str) -> None:
+@pytest.mark.parametrize("text", ['{"path":"a', '{"path":"a"}', "", "{'path': 'a'", "null", WHOLE])
+def test_tokens_equal_to_the_cap_decide_whatever_the_reason_and_the_call_look_like(
+    text: str,
+) -> None:
+    """Field case 144: a server that closes the strings itself would have half a file written."""
     assert answer([WHOLE, text], tokens=300)
     assert answer([text], "end", tokens=300)
+    assert not answer([WHOLE], tokens=299)
 
 
-def test_a_whole_call_at_the_cap_runs() -> None:
-    assert not answer([WHOLE], tokens=300)
+def test_a_whole_call_beside_much_reasoning_runs() -> None:
     assert not answer([WHOLE], tokens=2_000)  # servers that count reasoning beside the cap
+    assert answer([WHOLE, '{"path":"a"}'], tokens=2_000)
 
 
 def test_a_name_cut_at_the_cap_is_a_cut() -> None:
-    assert answer([WHOLE], tokens=300, name="too")
+    assert answer([WHOLE], tokens=301, name="too")
 
 
 def test_calls_that_end_early_were_cut_by_a_cap_that_nobody_told() -> None:

@@ -18,6 +18,7 @@ def test_the_smallest_run_writes_each_measure_with_value_unit_and_goal(tmp_path:
     write(measures, tmp_path / "results" / "latest.json")
     rows = json.loads((tmp_path / "results" / "latest.json").read_text())
     assert {"ready_s", "rss_ready_mb", "in_p99_ms", "out_p50_ms", "turns_per_s"} <= rows.keys()
+    assert {"load_others_cpu", "load_idle_late_p99_ms", "load_gc_longest_ms"} <= rows.keys()
     assert {"stream_openai_beyond_s", "stream_anthropic_linear"} <= rows.keys()
     assert {"cancel_stream_p99_ms", "cancel_tool_p50_ms"} <= rows.keys()
     assert {"repair_broken_ms", "trim_fresh_ms", "trim_warm_ms"} <= rows.keys()

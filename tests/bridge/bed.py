@@ -16,6 +16,7 @@ from agent.testing import ScriptedProvider, Step
 from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.backlog import BacklogTiming
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
 from bridge.log import Redactor
@@ -26,6 +27,7 @@ from bridge.texts import Texts
 from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
+from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -84,6 +86,7 @@ class Bed:
             usage=usage,
             people=People(database),
             chats=Chats(database),
+            backlog=BacklogStore(database),
             folders=ChatFolders(folder),
             daily=DailyFiles(folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
@@ -97,7 +100,7 @@ class Bed:
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
         self.access = Access({"fake": rules}, self.services.people, self.services.chats)
         self.bridge = AgentBridge(
-            BridgeSettings(scope, UTC, language, 3, who_can_stop),
+            BridgeSettings(scope, UTC, language, 3, who_can_stop, BacklogTiming(0.05, 1)),
             self.services,
             self.access,
             (chat_model(provider), *(chat_model(p, f"f{i}") for i, p in enumerate(fallbacks))),

@@ -111,6 +111,35 @@ async def test_stop_by_word_and_by_button(tmp_path: Path, how: str) -> None:
         assert it.channel.finals[0].endswith("Stopped.")
 
 
+@pytest.mark.parametrize("word", ["stop", "Cancel", "!cancel"])
+async def test_a_stop_word_that_somebody_else_wrote_stops_nothing(
+    tmp_path: Path, word: str
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["A long answer.", "That says stop."], stall=stall) as it:
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        await it.bridge.receive(replace(it.channel.message(word), own_words=False))
+        stall.set()
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert it.channel.finals == ["A long answer.", "That says stop."]
+
+
+async def test_in_a_group_a_forwarded_stop_word_is_nothing_at_all(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["A long answer."], stall=stall) as it:
+        await it.send("hi", chat="team", private=False)
+        await it.provider.streaming.wait()
+        word = it.channel.message("stop", chat="team", private=False)
+        await it.bridge.receive(replace(word, addressed=False, own_words=False))
+        stall.set()
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert it.channel.finals == ["A long answer."]
+        assert (await it.database.read("SELECT COUNT(*) FROM inbox"))[0][0] == 1
+
+
 async def test_a_stop_word_without_a_run_is_a_question(tmp_path: Path) -> None:
     async with bed(tmp_path, ["Stop what?"]) as it:
         assert await it.ask("stop") == "Stop what?"
@@ -229,6 +258,28 @@ async def test_an_owner_code_is_never_stored_or_asked(tmp_path: Path) -> None:
         assert (await it.database.read("SELECT COUNT(body) FROM inbox"))[0][0] == 0
 
 
+@pytest.mark.parametrize("form", ["{}", "/start {}"])
+@pytest.mark.parametrize("change", [{"own_words": False}, {"edited_command": True}])
+async def test_a_code_that_was_forwarded_or_edited_makes_nobody_an_owner(
+    tmp_path: Path, form: str, change: dict[str, bool]
+) -> None:
+    async with bed(tmp_path) as it:
+        code = await it.services.people.create_owner_link("fake")
+        message = it.channel.message(form.format(code), person="eve", chat="9")
+        await it.bridge.receive(replace(message, command=None, **change))  # type: ignore[arg-type]
+        await it.until(lambda: it.channel.finals)
+        assert "makes nobody an owner" in it.channel.finals[0]
+        assert not it.access.is_owner("fake", "eve")
+        assert (await it.database.read("SELECT COUNT(body) FROM inbox"))[0][0] == 0
+        assert "owner of this bot now" in await it.ask(f"/start {code}")
+
+
+async def test_a_code_tells_an_owner_only_that_they_are_one(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        said = await it.ask("/start own_wrong", person="owner", chat="7")
+        assert said == "You are an owner of this bot already."
+
+
 async def test_cancel_without_a_run_says_so(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         assert await it.ask("/cancel") == "Nothing is running."
@@ -333,6 +384,16 @@ async def test_the_rest_of_a_long_group_text_needs_no_mention(tmp_path: Path) ->
         await it.bridge.receive(replace(rest, addressed=False))
         await it.until(lambda: it.channel.finals)
         assert it.said()[-1][1] == "[Ana#1] " + "x" * 4000 + "\n\nthe rest"
+
+
+async def test_a_forward_is_not_the_rest_of_a_long_group_text(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one"]) as it:
+        first = it.channel.message("x" * 4000, chat="team", private=False)
+        await it.bridge.receive(replace(first, more_expected_s=0.1))
+        forward = it.channel.message("a forward", chat="team", private=False)
+        await it.bridge.receive(replace(forward, addressed=False, own_words=False))
+        await it.until(lambda: it.channel.finals)
+        assert it.said()[-1][1] == "[Ana#1] " + "x" * 4000
 
 
 async def test_an_answer_is_delivered_again_when_the_platform_was_out_of_reach(

@@ -21,6 +21,7 @@ from channels.testing import FakeChannel
 from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreUnavailable
+from memory.overview import LastRun
 
 DISK, BACKUP = Cause("disk"), Cause("backup")
 TELEGRAM = Cause("channel", "telegram")
@@ -198,9 +199,13 @@ async def test_a_disk_that_is_full_does_not_keep_the_alert_back(
 # ---- what raises them --------------------------------------------------------------------------------
 
 
+async def no_backup() -> LastRun | None:
+    return None
+
+
 @pytest.fixture
 def guard(world: World) -> Guard:
-    return Guard(ChannelWatch(world.channels), world.alerts, UTC, lambda: 0)
+    return Guard(ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup)
 
 
 async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
@@ -222,7 +227,7 @@ async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
 async def test_a_channel_that_gave_up_is_told_of_at_once(world: World) -> None:
     watch = ChannelWatch(world.channels)
     watch.gave_up("telegram", "channels.telegram.token: unknown")
-    Guard(watch, world.alerts, UTC, lambda: 0).look_at_channels()
+    Guard(watch, world.alerts, UTC, lambda: 0, no_backup).look_at_channels()
     (told,) = await world.told()
     assert "I have given up: channels.telegram.token: unknown. Mend it" in told
 
@@ -255,6 +260,29 @@ async def test_a_refused_key_and_used_up_credit_are_told_and_silence_is_not(
     assert (await world.told())[2:] == ["p answers again."]
 
 
+async def test_each_backup_that_failed_is_told_once_and_the_next_good_one(
+    world: World, guard: Guard
+) -> None:
+    for outcome, at, told in (
+        ("interrupted", "1", 0),
+        ("done", "2", 0),
+        ("failed", "3", 1),
+        ("failed", "3", 1),
+        ("too_long", "4", 2),
+        ("interrupted", "5", 2),
+        ("done", "6", 3),
+        ("done", "7", 3),
+    ):
+        guard.look_at_backup(LastRun(outcome, "error ABCD" if at == "3" else "", at))
+        assert len(await world.told()) == told
+        world.now += EVERY
+    assert await world.told() == [
+        "The backup failed: error ABCD.",
+        "The backup failed: too_long.",
+        "The backup worked again.",
+    ]
+
+
 async def test_a_disk_that_cannot_be_measured_ends_nothing(
     world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +298,7 @@ async def test_a_disk_that_cannot_be_measured_ends_nothing(
         return LOW_BYTES - 1
 
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(Guard(ChannelWatch({}), world.alerts, UTC, free).run())
+    task = asyncio.create_task(Guard(ChannelWatch({}), world.alerts, UTC, free, no_backup).run())
     async with asyncio.timeout(10):
         await measured.wait()
         while not await world.told():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import bridge.chats
 from agent.messages import user_text
+from bridge.scheduler import Due
 from bridge.session import rekeyed, session_of
 from channels.base import Address, InboundMessage
 from memory.chats import ChatPlace
@@ -170,6 +171,17 @@ async def test_a_chat_that_the_bot_was_removed_from_is_erased_after_30_days_unle
         assert await chats.session_keys(ChatPlace("fake", account, "1")) != []
         await made.ask("again", chat="team", private=False)
         assert [text for _, text in made.said()] == ["[Ana#1] again"]
+
+
+async def test_the_nightly_job_erases_unless_the_clock_may_be_wrong(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one"]) as made:
+        await made.ask("hi", chat="team", private=False)
+        await made.bridge.receive(member(made, left=True, chat="team"))
+        now = datetime.now(UTC) + timedelta(days=31)
+        late = Due(bridge.chats.ERASE_GONE, "", None, now - timedelta(days=2), now)
+        assert await made.bridge.chats.by_the_clock(late) == "left to the next night"
+        due = replace(late, planned_at=now)
+        assert await made.bridge.chats.by_the_clock(due) == "1 chats erased"
 
 
 async def test_that_the_old_id_is_left_says_nothing_about_the_new_one(tmp_path: Path) -> None:

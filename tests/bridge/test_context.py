@@ -4,6 +4,7 @@ compacted with a summary, and changed by commands that delete nothing."""
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from bridge.compaction import Compaction
 from bridge.loading import INTERRUPTED_MARK, Asked, load
 from channels.base import Attachment
 from memory.conversations import Boundary, Context, StoredMessage
-from tests.bridge.bed import Bed, bed
+from tests.bridge.bed import Bed, bed, chat_model
 
 
 def stored(run: str, *messages: Message, first: int = 1) -> list[StoredMessage]:
@@ -186,6 +187,18 @@ async def test_context_shows_what_the_model_sees(tmp_path: Path) -> None:
         said = await it.ask("/context")
         assert "Questions in view: 1 (at most 20)" in said
         assert "no longer in view: 0" in said
+
+
+async def test_context_counts_the_tools_as_a_run_does(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["a"]) as it:
+        await talk(it, 1)
+        shown = re.search(r"Estimated tokens: (\d+) of", await it.ask("/context"))
+        (request,) = it.provider.requests
+        sizes = it.services.ratios.corrected(chat_model(it.provider)).sizes
+        assert shown is not None
+        assert request.tools
+        sent_and_answered = sizes.request(request) + sizes.message(assistant_text("a"))
+        assert int(shown[1]) == pytest.approx(sent_and_answered, abs=2)  # rounded apart
 
 
 async def test_undo_takes_the_last_exchange_out_and_keeps_it_stored(tmp_path: Path) -> None:

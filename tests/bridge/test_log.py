@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
 
 from bridge.log import MASK, Redactor, setup
 
@@ -92,6 +94,45 @@ def test_libraries_that_log_urls_are_quiet_even_at_debug(logs: Callable[[], str]
     text = logs()
     assert "HTTP Request" not in text
     assert text.count("worth knowing") == 5
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(
+    "name", ["telegram.request.BaseRequest", "httpx", "slack_sdk.socket_mode", "slack_bolt.App",
+             "channels.slack.sdk", "anthropic", "openai._base_client"],
+)  # fmt: skip
+def test_nothing_that_a_library_logs_carries_a_message(
+    logs: Callable[[], str], name: str, as_json: bool
+) -> None:
+    setup("DEBUG", as_json=as_json, redactor=Redactor())
+    log = logging.getLogger(name)
+    text = '{"from":{"first_name":"Ana"},"text":"PRIVATE"}'
+    try:
+        raise ValueError(text)
+    except ValueError as error:
+        log.exception('Can not load invalid JSON data: "%s"', text)
+        log.error(f"Failed to parse the value from {text}")
+        log.error("Failed: " + text, stack_info=True)
+        log.critical(error)
+    told = logs()
+    assert "PRIVATE" not in told
+    assert "Ana" not in told
+    assert "Can not load invalid JSON data" in told
+    assert "ValueError, test_log.py:" in told
+    assert len(told.splitlines()) == 4
+
+
+def test_a_broken_response_of_telegram_is_logged_without_what_is_in_it(
+    logs: Callable[[], str],
+) -> None:
+    setup("DEBUG", as_json=False, redactor=Redactor())
+    body = b'{"ok":true,"result":[{"message":{"from":{"first_name":"Ana"},"text":"PRIVATE'
+    with pytest.raises(TelegramError):
+        HTTPXRequest.parse_json_payload(body)
+    told = logs()
+    assert "ERROR telegram.request" in told
+    assert "PRIVATE" not in told
+    assert "Ana" not in told
 
 
 def test_json_is_one_object_a_line(logs: Callable[[], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge.commands import COMMANDS
 from bridge.inbound import dump, load
 from bridge.session import memory_scope, session_of
 from bridge.speakers import label
-from bridge.texts import Texts
+from bridge.stopping import STOP_COMMANDS
+from bridge.texts import Say, Texts
 from channels.base import (
     Address,
     Attachment,
+    Capabilities,
     Command,
     InboundMessage,
     Press,
@@ -70,13 +74,35 @@ def test_every_text_exists_in_every_language_with_the_same_placeholders() -> Non
     english = texts.catalogue["en"]
     assert {"en", "zh"} <= set(texts.catalogue)
 
-    def fields(text: str) -> set[str | None]:
-        return {field for _, field, _, _ in string.Formatter().parse(text) if field}
+    def fields(text: str) -> set[tuple[str, str | None]]:
+        return {(field, spec) for _, field, spec, _ in string.Formatter().parse(text) if field}
 
     for language, catalogue in texts.catalogue.items():
         assert set(catalogue) == set(english), language
         for key, text in catalogue.items():
             assert fields(text) == fields(english[key]), (language, key)
+
+
+def test_no_text_names_a_command_that_its_channel_would_not_take() -> None:
+    """A command is named by `{cmd:name}` only, and by one that there is."""
+    for language, catalogue in Texts.load().catalogue.items():
+        for key, text in catalogue.items():
+            assert re.search(r"(?<![A-Za-z0-9.])/[a-z]", text) is None, (language, key)
+            specs = {spec for _, name, spec, _ in string.Formatter().parse(text) if name == "cmd"}
+            assert specs <= COMMANDS | STOP_COMMANDS | {""}, (language, key)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("prefix", "other"), [("/", "/galata"), ("/galata ", " /new")])
+def test_commands_read_as_they_are_typed_on_the_channel(
+    language: str, prefix: str, other: str
+) -> None:
+    say = Say(Texts.load(), language, Capabilities(True, True, True, prefix))
+    for key in ("help", "new_while_running", "not_while_running", "error_format"):
+        told = say(key, id="X")
+        assert f"{prefix}new" in told or f"{prefix}cancel" in told
+        assert other not in told
+    assert f"{prefix}foo" in say("unknown_command", command="foo")
 
 
 @pytest.mark.parametrize(

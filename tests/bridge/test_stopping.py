@@ -312,3 +312,45 @@ async def test_a_strangers_press_is_answered_to_them_alone(tmp_path: Path) -> No
         await it.bridge.receive(it.channel.press(it.channel.replies[0], person="eve"))
         await it.until(lambda: it.channel.notices)
         assert it.channel.finals == []
+
+
+@pytest.mark.parametrize("words", ["/cancel", "stop"])
+async def test_a_stop_ends_a_compaction_that_waits_for_its_summary(
+    tmp_path: Path, words: str
+) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, "The boat is blue.", "last"]) as it:
+        for number in range(4):
+            await it.ask(f"q{number}")
+        it.provider.streaming.clear()
+        it.provider.stall = asyncio.Event()
+        before = len(it.channel.finals)
+        await it.send("/compact the boat")
+        await it.provider.streaming.wait()
+        await it.send(words)
+        await it.bridge.idle()
+        assert it.channel.finals[before:] == ["Stopped."], "and the compaction says nothing"
+        it.provider.stall = None
+        context = await it.services.conversations.context(1)
+        assert context.boundary is None
+        open_rows = await it.database.read("SELECT COUNT(*) FROM inbox WHERE state = 'open'")
+        assert open_rows[0][0] == 0, "no start takes it up again"
+        assert await it.ask("and?") == "last"
+        await it.send("/cancel")
+        await it.bridge.idle()
+        assert "Nothing is running" in it.channel.finals[-1]
+
+
+async def test_a_compaction_is_not_stopped_by_somebody_else(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, "The boat is blue."]) as it:
+        for number in range(4):
+            await it.ask(f"q{number}")
+        it.provider.streaming.clear()
+        stall = it.provider.stall = asyncio.Event()
+        await it.send("/compact")
+        await it.provider.streaming.wait()
+        await it.send("/cancel", person="2")
+        stall.set()
+        await it.bridge.idle()
+        assert any("are now a summary" in said for said in it.channel.finals)

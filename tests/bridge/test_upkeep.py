@@ -22,6 +22,7 @@ from bridge.upkeep import BACKUP, RETENTION, Upkeep, in_thread, open_whole
 from memory.database import Database
 from memory.jobs import JobRow, Jobs
 from memory.settings import BackupSettings, RetentionSettings
+from tests.bridge.faulty_store import locked
 
 
 class Bed:
@@ -43,7 +44,10 @@ class Bed:
 
 @asynccontextmanager
 async def bed(
-    data: Path, more: dict[str, Handler] | None = None, **settings: Any
+    data: Path,
+    more: dict[str, Handler] | None = None,
+    plans: dict[str, str] | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Bed]:
     os.makedirs(data, exist_ok=True)
     config = Config(timezone="Europe/Berlin", **settings)
@@ -51,7 +55,7 @@ async def bed(
     try:
         async with asyncio.TaskGroup() as group:
             services = turn_services(config, database, data, Redactor())
-            upkeep = Upkeep(config, database, data, services, group, more or {})
+            upkeep = Upkeep(config, database, data, services, group, more or {}, plans or {})
             await upkeep.start()
             yield Bed(upkeep, database, data)
             await upkeep.scheduler.close()
@@ -64,6 +68,16 @@ async def test_the_clean_up_is_planned_each_night_in_the_configured_zone(tmp_pat
         rows = await made.rows()
         assert set(rows) == {RETENTION}
         assert (rows[RETENTION].cron, rows[RETENTION].zone) == ("30 3 * * *", "Europe/Berlin")
+
+
+async def test_other_kinds_of_jobs_come_by_their_own_plan(tmp_path: Path) -> None:
+    async def work(due: Due) -> str:
+        return "done"
+
+    handler = {"more": Handler(work, 60)}
+    async with bed(tmp_path / "data", handler, {"more": "0 4 * * *"}) as made:
+        row = (await made.rows())["more"]
+        assert (row.cron, row.zone) == ("0 4 * * *", "Europe/Berlin")
 
 
 async def test_backups_are_planned_when_they_are_switched_on_only(tmp_path: Path) -> None:
@@ -90,6 +104,46 @@ async def test_the_night_deletes_by_the_configuration_and_says_how_much(tmp_path
             "galata.db.broken-20260101T000000"
         ]
         assert (await made.due_now(RETENTION)).detail == "nothing is old"
+
+
+async def test_a_clean_up_that_was_missed_by_days_waits_for_a_clock_that_is_right(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path / "data", retention=RetentionSettings(messages_days=1)) as made:
+        await made.database.write(
+            lambda connection: connection.execute(
+                "INSERT INTO errors VALUES ('E', '2020-01-01', 'there', 'trace')"
+            )
+        )
+        await made.upkeep.scheduler.once(RETENTION, datetime.now(UTC) - timedelta(days=2))
+        await made.upkeep.scheduler.tick(datetime.now(UTC))
+        await made.upkeep.scheduler.idle()
+        assert (await made.rows())[RETENTION].detail == "left to the next night"
+        assert len(await made.database.read("SELECT * FROM errors")) == 1
+
+
+async def test_a_store_that_takes_no_plans_yet_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.upkeep.AGAIN_S", 0.01)
+    begun = asyncio.Event()
+
+    async def work(due: Due) -> str:
+        begun.set()
+        return "well"
+
+    database = await open_whole(tmp_path / "galata.db")
+    await Jobs(database).once("flush", "", datetime.now(UTC))
+    async with asyncio.TaskGroup() as group:
+        services = turn_services(Config(), database, tmp_path, Redactor())
+        handlers = {"flush": Handler(work, 60)}
+        upkeep = Upkeep(Config(), database, tmp_path, services, group, handlers)
+        async with locked(database, tmp_path / "galata.db"):
+            assert not await upkeep.start()
+            task = group.create_task(upkeep.run())
+        await begun.wait()
+        task.cancel()
+    await database.close()
 
 
 async def test_a_backup_by_the_clock_lies_in_the_data_folder(tmp_path: Path) -> None:

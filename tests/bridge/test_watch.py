@@ -35,7 +35,7 @@ def test_a_channel_is_down_until_it_receives_and_says_why() -> None:
     (silent,) = watch.look()
     assert (silent.since, silent.reason) == (
         START + timedelta(minutes=3),
-        "nothing comes from the platform",
+        "the platform is silent, or what it sends cannot be stored",
     )
     watch.failing("fake", "cut")
     assert watch.look() == [ChannelState("fake", False, silent.since, "cut")]

@@ -103,6 +103,17 @@ async def test_stop_ends_a_stalled_stream(world: World, how: str) -> None:
     await world.dm.wait_for_text("fine")
 
 
+async def test_help_names_commands_as_slack_takes_them(world: World) -> None:
+    world.dm.slash("/galata", "help", world.ana)
+    told = (await world.dm.wait_for_text("/galata new")).shown
+    for name in ("ask", "cancel", "new", "status"):
+        assert f"/galata {name}" in told
+        assert f" /{name}" not in told
+        assert f"\n/{name}" not in told
+    assert "Commands do not work in threads" in told
+    assert "as a reply" not in told
+
+
 async def test_the_word_stop_works_in_a_channels_thread(world: World) -> None:
     channel = world.slack.channel("general", members=[world.ana])
     reply = world.llm.answer("A very long answer, indeed.").stall_after(1)
@@ -192,6 +203,39 @@ async def test_a_restart_keeps_the_conversation(world: World) -> None:
     world.dm.send("What is my cat called?")
     await world.dm.wait_for_text("Pablo.")
     assert "My cat is called Pablo." in str(world.llm.requests[-1].messages)
+
+
+async def test_what_was_written_during_an_outage_is_answered_in_order_and_once(
+    world: World,
+) -> None:
+    world.llm.answer("Noted.")
+    asked = world.open.send("<@BOT> first")
+    await world.open.wait_for_text("Noted.")
+    world.llm.answer("Hello.")
+    world.dm.send("hi")
+    await world.dm.wait_for_text("Hello.")
+    await world.app.stop()
+    # Slack has given up to send these again.
+    world.open.send("<@BOT> second", thread=asked, deliver=False)
+    world.dm.send("are you", deliver=False)
+    world.dm.send("there?", deliver=False)
+    for _ in range(3):
+        world.llm.answer("Yes.")
+    await world.app.start()
+
+    def answers() -> list[str]:
+        return [message.text for message in (*world.dm.from_bot, *world.open.from_bot)]
+
+    await world.slack.wait_for(lambda: answers().count("Yes.") == 3)
+    asked_then = [request.last_user_text for request in world.llm.requests[2:]]
+    assert sorted(asked_then) == ["[Ana#1] second", "are you", "there?"]
+    assert asked_then.index("are you") < asked_then.index("there?")
+    await world.app.stop()
+    await world.app.start()
+    world.llm.answer("Once.")
+    world.dm.send("once")
+    await world.dm.wait_for_text("Once.")
+    assert len(world.llm.requests) == 6
 
 
 async def test_a_redelivered_envelope_is_answered_once(world: World) -> None:

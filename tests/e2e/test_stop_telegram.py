@@ -248,6 +248,22 @@ async def test_after_the_answer_there_is_nothing_to_stop(world: World) -> None:
     assert world.llm.requests[-1].last_user_text == "stop"
 
 
+@pytest.mark.parametrize("how", ["forward", "inline bot"])
+async def test_a_stop_word_that_somebody_else_wrote_stops_nothing(world: World, how: str) -> None:
+    reply = world.stalled()
+    world.chat.send("hi")
+    await world.chat.wait_for_text(SHOWN)
+    world.llm.answer("It says stop.")
+    if how == "forward":
+        world.chat.forward("stop", world.bo)
+    else:
+        world.chat.send("stop", via_bot=world.bo)
+    await world.telegram.wait_until_confirmed()
+    reply.release()
+    await world.chat.wait_for_text("It says stop.")
+    assert "A very long answer, indeed." in world.chat.texts
+
+
 async def test_a_message_that_is_edited_into_a_cancel_stops_nothing(world: World) -> None:
     reply = world.stalled()
     asked = world.chat.send("hi")

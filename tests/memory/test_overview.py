@@ -14,7 +14,7 @@ from memory.conversations import SessionPlace
 from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.inbox import Entry, Inbox
-from memory.overview import ChatQueue, Overview
+from memory.overview import ChatQueue, LastRun, Overview
 
 ANA = SessionPlace("telegram:b:1", "telegram", "b", "1", None)
 TEAM = SessionPlace("slack:b:C1", "slack", "b", "C1", None)
@@ -98,3 +98,12 @@ async def test_errors_of_a_time_newest_first(database: Database) -> None:
     )
     found = await Overview(database).errors_since(datetime.now(UTC) - timedelta(hours=1))
     assert found == ["BBBB", "AAAA"]
+
+
+async def test_how_the_last_run_of_a_kind_ended(database: Database) -> None:
+    overview = Overview(database)
+    assert await overview.last_run("backup") is None
+    await execute(database, "INSERT INTO jobs (kind, scope, due_at) VALUES ('backup', '', 'x')")
+    assert await overview.last_run("backup") is None
+    await execute(database, "UPDATE jobs SET outcome = 'failed', last_at = '1'")
+    assert await overview.last_run("backup") == LastRun("failed", "", "1")

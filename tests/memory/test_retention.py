@@ -207,8 +207,13 @@ async def test_usage_is_kept_longer_and_has_a_cap(store: Store) -> None:
     await book("new")
     assert await store.clean() == {"calls": 1}
     assert sorted(map(str, await store.column("SELECT run_id FROM usage"))) == ["new", "older"]
-    assert await store.clean(replace(KEEP, most_usage=1)) == {"calls": 1}
-    assert await store.column("SELECT run_id FROM usage") == ["new"]
+    capped = replace(KEEP, most_usage=1)
+    assert await store.clean(capped) == {"calls": 1}
+    await book("newest")
+    assert await store.clean(capped) == {}, "the month's limit needs all calls of the month"
+    await store.later(33)
+    assert await store.clean(capped) == {"calls": 1}
+    assert await store.column("SELECT run_id FROM usage") == ["newest"]
 
 
 async def test_beyond_the_cap_the_oldest_go_but_no_context_in_use(store: Store) -> None:

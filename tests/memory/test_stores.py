@@ -278,6 +278,14 @@ async def test_day_files_are_appended_whole_and_private(tmp_path: Path) -> None:
     assert await files.flush("telegram:1:7", [], now) is None
 
 
+async def test_half_a_character_does_not_keep_the_rest_from_the_days_file(tmp_path: Path) -> None:
+    talk = [user_text("It is in \udcff.txt."), user_text("Thanks.")]
+    path = await DailyFiles(tmp_path).flush("telegram:1:7", talk, datetime.now(UTC))
+    assert path is not None
+    assert "It is in ?.txt." in path.read_text()
+    assert "Thanks." in path.read_text()
+
+
 def test_scopes_never_share_a_folder_nor_leave_theirs() -> None:
     scopes = ["telegram:1:7", "telegram:1-7", "../../etc", "a/b", "a.b", "", "x" * 500]
     folders = [scope_folder(scope) for scope in scopes]

@@ -169,6 +169,22 @@ async def test_lines_are_those_of_this_session_since_the_last_new(
     ]
 
 
+async def test_what_was_taken_back_is_for_the_operator_alone(
+    database: Database, transcripts: Transcripts
+) -> None:
+    """/undo says that the exchange is no longer looked at, and /retry takes the worse answer out."""
+    session = await store(database, user_text("kept"), run="r0")
+    await store(database, user_text("taken back"), assistant_text("as well"), run="r1")
+    await store(database, user_text("asked later"), run="r2")
+    await Conversations(database).leave_out(session, "r1")
+    words = "\n".join(await transcripts.lines(session))
+    assert "kept" in words
+    assert "asked later" in words
+    assert "taken back" not in words
+    assert "as well" not in words
+    assert len(await History(database).page(session, 0)) == 4
+
+
 async def test_a_conversation_of_many_pages_is_complete_and_in_order(
     database: Database, transcripts: Transcripts
 ) -> None:

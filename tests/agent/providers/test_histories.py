@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.history import LOST_RESULT, repair, violations
+from agent.history import BEGINNING, LOST_RESULT, repair, violations
 from agent.messages import (
     Message,
     TextBlock,
@@ -28,6 +28,7 @@ from tests.servers import anthropic_rules, openai_rules
 
 Json = dict[str, Any]
 IMAGE = base64.b64encode(PNG).decode()
+X = {"type": "text", "text": "x"}
 
 
 def use(id_: str | None, **more: Any) -> Json:
@@ -56,6 +57,11 @@ def calls(*ids: str | None, arguments: Any = "{}") -> Json:
 def tool(id_: str | None, content: Any = "ok") -> Json:
     """OpenAI's row of a result."""
     return {"role": "tool", "tool_call_id": id_, "content": content}
+
+
+def picture(url: str = f"data:image/png;base64,{IMAGE}") -> Json:
+    """OpenAI's part of an image."""
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def mended(reader: ModuleType, rows: list[Any]) -> list[Json]:
@@ -136,6 +142,9 @@ def test_faults_of_openais_order_are_kept_by_reading_and_mended_by_repair() -> N
         [user("q"), calls("c" * 90), tool("c" * 90)],
         [user("q"), calls("c1"), {"role": "system", "content": "s"}, tool("c1")],
         [user("q"), calls("c1"), tool("c1", "")],
+        [user("q"), calls("c1"), tool("c1", [X, picture()])],
+        [user("q"), calls("c1"), tool("c1", [picture("https://example.org/a.png")])],
+        [user("q"), calls("c1", "c2"), tool("c1", [picture()]), tool("c2"), user("and?")],
     ],
 )
 def test_shapes_that_openais_api_refuses_are_found_and_mended(rows: list[Json]) -> None:
@@ -198,6 +207,18 @@ LEGAL_ANTHROPIC = [
 ]
 
 
+def test_a_picture_in_a_result_moves_to_the_users_row_behind_all_results() -> None:
+    """Field case 22: the API takes text alone in a tool's row."""
+    web = picture("https://example.org/a.png")
+    rows = [user("q"), calls("c1", "c2"), tool("c1", [X, picture(), web]), tool("c2")]
+    assert openai_history.read(rows).faults == [
+        "message 2: a result holds more than text, which this API refuses"
+    ]
+    *_, first, second, behind = mended(openai_history, rows)
+    assert (first["content"], second) == ("x", tool("c2"))
+    assert behind == user([picture(), web])
+
+
 def test_legal_lists_have_no_fault() -> None:
     for reader, rows in ((openai_history, LEGAL_OPENAI), (anthropic_history, LEGAL_ANTHROPIC)):
         history = reader.read(rows)
@@ -244,11 +265,123 @@ def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
     text = {"type": "text", "text": "q", "cache_control": {"type": "ephemeral"}, "citations": None}
     notes = anthropic_history.read([user([text])]).notes
     assert notes == ["messages.0.content.0: 'cache_control' is left out of a repaired list"]
-    rows = [{**user("q"), "name": "ann"}, {"role": "system", "content": "s"}, user("x")]
+    rows = [{**user("q"), "name": "ann"}, {"role": "system", "content": "s", "x": 1}, user("x")]
     assert openai_history.read(rows).notes == [
         "messages.0: 'name' is left out of a repaired list",
-        "messages.1: stands first in a repaired list",
+        "messages.1: 'x' is left out of a repaired list",
     ]
+
+
+def system(text: Any, role: str = "system", **more: Any) -> Json:
+    return {"role": role, "content": text, **more}
+
+
+S, D = system("s"), system([{"type": "text", "text": "d"}], "developer", name="ops")
+
+
+@pytest.mark.parametrize(
+    ("rows", "faults", "repaired"),
+    [
+        pytest.param(
+            [user("q"), assistant("a"), S, user("x")], [], None, id="legal between two turns"
+        ),
+        pytest.param(
+            [S, user("q"), calls("c"), tool("c"), D, user("x")], [], None, id="legal after results"
+        ),
+        pytest.param(
+            [user("q"), calls("c"), tool("c"), D, assistant("a"), user("x")], [], None, id="legal"
+        ),
+        pytest.param(
+            [user("q"), calls("c"), S, tool("c"), user("x")],
+            ["message 2: a system message before the results"],
+            [user("q"), calls("c"), tool("c"), S, user("x")],
+            id="between a call and its result",
+        ),
+        pytest.param(
+            [user("q"), calls("c", "d"), tool("c"), D, tool("d")],
+            ["message 3: a developer message before the results"],
+            [user("q"), D, calls("c", "d"), tool("c"), tool("d")],
+            id="between two results, and nothing after them",
+        ),
+        pytest.param(
+            [user("q"), S, D],
+            [
+                "message 1: a system message may not be the last",
+                "message 2: a developer message may not be the last",
+            ],
+            [S, D, user("q")],
+            id="at the end",
+        ),
+        pytest.param(
+            [
+                system(" "),
+                system(None),
+                user("q"),
+                system([], "developer"),
+                assistant("a"),
+                user("x"),
+            ],
+            [
+                "message 0: blank text in a system message",
+                "message 1: blank text in a system message",
+                "message 3: blank text in a developer message",
+            ],
+            [user("q"), assistant("a"), user("x")],
+            id="empty",
+        ),
+        pytest.param(
+            [system([{"type": "text", "text": ""}, *D["content"]]), user("q")],
+            ["message 0: blank text in a system message"],
+            [system(D["content"]), user("q")],
+            id="half empty",
+        ),
+        pytest.param(
+            [user("q"), S, calls("c", "c"), D, user("x")],
+            [],
+            [
+                user("q"),
+                S,
+                calls("c", "c_2"),
+                tool("c", LOST_RESULT),
+                tool("c_2", LOST_RESULT),
+                D,
+                user("x"),
+            ],
+            id="around a call that gets its result",
+        ),
+        pytest.param(
+            [assistant("first"), S, user("a"), D, user("b")],
+            [],
+            [user(BEGINNING), assistant("first"), S, D, user("a\n\nb")],
+            id="between what becomes one message",
+        ),
+        pytest.param([S], [], [S, user(BEGINNING)], id="alone"),
+    ],
+)
+def test_rows_of_the_systems_are_read_and_stay_in_their_place(
+    rows: list[Json], faults: list[str], repaired: list[Json] | None
+) -> None:
+    history = openai_history.read(rows)
+    assert history.faults == faults
+    legal = violations(history.messages) == [] and not faults
+    assert legal == (repaired is None)
+    assert mended(openai_history, rows) == (repaired or rows)
+
+
+@given(
+    damaged_histories(),
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from([S, D])), max_size=5),
+)
+@settings(deadline=None, max_examples=50)
+def test_rows_of_the_systems_are_all_kept_in_order_wherever_they_stood(
+    messages: list[Message], added: list[tuple[int, Json]]
+) -> None:
+    rows = openai_history.write(openai_history.read([]), messages) if messages else []
+    for number, (place, row) in enumerate(added):
+        rows.insert(place, {**row, "name": f"n{number}"})
+    wanted = [row["name"] for row in rows if row["role"] in ("system", "developer")]
+    written = mended(openai_history, rows)
+    assert [row["name"] for row in written if row["role"] in ("system", "developer")] == wanted
 
 
 @pytest.mark.parametrize(
@@ -279,6 +412,12 @@ def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
             "messages.0.content.0.source.data: no base64",
         ),
         (openai_history, [{"role": "function"}], "messages.0: role 'function'"),
+        (openai_history, [{"role": "system", "content": 5}], "messages.0.content: a list"),
+        (
+            openai_history,
+            [{"role": "system", "content": [{"type": "image_url"}]}],
+            "messages.0.content.0: unknown block 'image_url'",
+        ),
         (
             openai_history,
             [assistant(None, function_call={"name": "x"})],

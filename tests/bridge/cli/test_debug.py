@@ -114,6 +114,17 @@ def test_a_repaired_list_goes_to_output_and_its_faults_to_errors(capsys) -> None
     assert main(["debug", "history", "h.json", "--format", "openai"]) == 0
 
 
+def test_rows_of_the_systems_are_judged_and_stay_where_they_stood(capsys) -> None:
+    later = {"role": "developer", "content": "be brief"}
+    rows = [{"role": "system", "content": " "}, *LOST[1:3], later, LOST[3]]
+    Path("h.json").write_text(json.dumps(rows))
+    assert main(["debug", "history", "h.json", "--format", "openai", "--repair"]) == 1
+    shown = capsys.readouterr()
+    assert "message 0: blank text in a system message" in shown.err.splitlines()
+    roles = [row["role"] for row in json.loads(shown.out)]
+    assert roles == ["user", "assistant", "tool", "developer", "user"]
+
+
 def test_what_a_repaired_list_cannot_hold_is_told(capsys) -> None:
     rows = [{"role": "user", "content": "a", "name": "ann"}, {"role": "user", "content": "b"}]
     Path("h.json").write_text(json.dumps(rows))

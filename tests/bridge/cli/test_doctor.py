@@ -8,14 +8,18 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from bridge.backup import file_name
 from bridge.cli import checks_here, packages
 from bridge.cli.doctor import doctor
 from bridge.cli.options import FAILED, FINE, Options
+from memory.chats import Chats, Move
 from memory.database import Database
+from memory.jobs import Ended, Jobs
 from tests.servers.openai import OpenAIServer
 from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
@@ -111,6 +115,23 @@ async def test_missing_scopes_are_named(place: Place) -> None:
     assert code == FAILED
     assert "files:read" in lines["slack"]
     assert "slack manifest" in lines["slack"]
+
+
+async def test_an_id_in_the_configuration_that_a_group_does_not_have_any_more_is_named(
+    place: Place,
+) -> None:
+    database = await Database.open(place.data / "galata.db")
+    chats = Chats(database)
+    await chats.expect(Move("telegram", "123456", "-451", "-100247"))
+    await database.close()
+    code, lines = await place.doctor()
+    assert (code, "chats" in lines) == (FINE, False)
+    allowed = place.config.read_text().replace("{token: ", '{allowed: ["-451"], token: ')
+    place.config.write_text(allowed)
+    code, lines = await place.doctor()
+    assert code == FINE
+    assert "channels.telegram.allowed" in lines["chats"]
+    assert "-100247" in lines["chats"]
 
 
 async def test_files_that_others_can_read_are_found_with_the_command_that_mends_it(
@@ -211,3 +232,32 @@ def test_packages_from_elsewhere_are_found_although_nothing_can_be_imported(tmp_
     assert ended.returncode == FAILED
     assert "channels is not Galata's" in ended.stdout
     assert ended.stderr == ""
+
+
+async def test_backups_are_looked_at_where_they_are_switched_on(place: Place) -> None:
+    _, lines = await place.doctor()
+    assert "backup" not in lines
+    place.config.write_text(CONFIG + "backup: {every: day}\n")
+    _, lines = await place.doctor()
+    assert lines["backup"].startswith("note")
+    folder = place.data / "backups"
+    folder.mkdir()
+    for age, state in ((4, "FAIL"), (2, "ok")):
+        made_at = datetime.now(UTC) - timedelta(days=age)
+        (folder / file_name(made_at)).touch()
+        _, lines = await place.doctor()
+        assert lines["backup"].startswith(state)
+        assert f"{made_at:%Y-%m-%d %H:%M}" in lines["backup"]
+
+
+async def test_a_backup_that_failed_is_said(place: Place) -> None:
+    place.config.write_text(CONFIG + "backup: {every: week}\n")
+    database = await Database.open(place.data / "galata.db")
+    jobs = Jobs(database)
+    await jobs.once("backup", "", datetime.now(UTC))
+    (row,) = await jobs.all()
+    await jobs.end(row, Ended(datetime.now(UTC), "failed", "error ABC", None, None, 0))
+    await database.close()
+    code, lines = await place.doctor()
+    assert code == FAILED
+    assert "failed: error ABC" in lines["backup"]

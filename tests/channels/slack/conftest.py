@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from channels.base import InboundMessage
+from channels.slack.catch_up import Places, nowhere
 from channels.slack.channel import SlackChannel
 from channels.slack.connection import ConnectionTiming
 from channels.slack.reply import ReplyTiming
@@ -27,13 +28,19 @@ def make_channel(
     app_token: str | None = None,
     connecting: ConnectionTiming | None = None,
     replying: ReplyTiming = QUICK,
+    places: Places = nowhere,
 ) -> SlackChannel:
     settings = SlackSettings(
         bot_token=SecretStr(bot_token or server.bot_token),
         app_token=SecretStr(app_token or server.app_token),
         base_url=server.base_url,
     )
-    return SlackChannel(settings, connecting=connecting or ConnectionTiming(), replying=replying)
+    return SlackChannel(
+        settings,
+        places=places,
+        connecting=connecting or ConnectionTiming(),
+        replying=replying,
+    )
 
 
 @pytest.fixture

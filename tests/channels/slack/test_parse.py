@@ -220,6 +220,29 @@ def test_a_forwarded_message_is_a_quote(world: SlackServer) -> None:
     assert message.quote == "as @U7 said <3"
 
 
+def test_a_word_beside_a_forwarded_message_executes_nothing(world: SlackServer) -> None:
+    ana, shared = world.user("Ana"), [{"is_share": True, "text": "stop"}]
+    (message,) = events(world, world.dm(ana).send("stop", deliver=False, attachments=shared))
+    assert message is not None
+    assert not message.own_words
+    general = world.channel("general", members=[ana])
+    root = general.send("<@BOT> go", deliver=False)
+    sent = general.send("stop", thread=root, deliver=False, attachments=shared)
+    assert events(world, sent) == [None]
+    unfurled = [{"from_url": "https://example.org", "text": "stop"}]
+    (message,) = events(world, world.dm(ana).send("see", deliver=False, attachments=unfurled))
+    assert message is not None
+    assert message.own_words
+
+
+def test_what_an_app_wrote_for_a_person_is_not_their_word(world: SlackServer) -> None:
+    payload = world.dm(world.user("Ana")).send("stop", deliver=False).events[0].payload
+    payload["event"]["app_id"] = "A0OTHER001"
+    message = read(world, payload)
+    assert message is not None
+    assert not message.own_words
+
+
 def slash(channel: str, text: str) -> dict[str, Any]:
     return {
         "command": "/galata",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -14,18 +15,23 @@ from bridge.settings import Channels, Config
 from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
 from channels.telegram.settings import TelegramSettings
+from memory.chats import Chats
+from memory.database import Database
 from tests.channels.telegram.conftest import Inbox
 from tests.servers.telegram import TelegramServer
 from tests.servers.telegram_bot import make_bot
 
 
 async def test_every_language_has_the_whole_menu(
-    server: TelegramServer, inbox: Inbox, caplog: pytest.LogCaptureFixture
+    server: TelegramServer, inbox: Inbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     root = server.base_url.removesuffix("/bot")
     settings = TelegramSettings(token=SecretStr(server.token), base_url=root)
     texts = Texts.load()
-    channel = build_channels(Config(channels=Channels(telegram=settings)), texts)["telegram"]
+    config = Config(channels=Channels(telegram=settings))
+    database = await Database.open(tmp_path / "galata.db")
+    channel = build_channels(config, texts, Chats(database))["telegram"]
+    await database.close()
     listening = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_poll()
     async with make_bot(server) as bot:

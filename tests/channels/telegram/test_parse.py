@@ -172,19 +172,29 @@ def test_a_command_for_another_bot_is_not_ours() -> None:
     assert read("/cancel@other_bot", PRIVATE).command is None
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"forward_origin": {"type": "hidden_user", "sender_user_name": "X", "date": 1}},
-        {"via_bot": {"id": 8, "is_bot": True, "first_name": "I"}},
-        {"is_automatic_forward": True, "sender_chat": {"id": -1008, "type": "channel"}},
-    ],
-)
+PASSED_ON: list[dict[str, Any]] = [
+    {"forward_origin": {"type": "hidden_user", "sender_user_name": "X", "date": 1}},
+    {"via_bot": {"id": 8, "is_bot": True, "first_name": "I"}},
+    {"is_automatic_forward": True, "sender_chat": {"id": -1008, "type": "channel"}},
+]
+
+
+@pytest.mark.parametrize("fields", PASSED_ON)
 def test_what_someone_passed_on_executes_nothing(fields: dict[str, Any]) -> None:
     for text in ("/cancel", "/new@galata_bot", "@galata_bot hi"):
         private, group = read(text, PRIVATE, **fields), read(text, GROUP, **fields)
         assert (private.command, private.addressed) == (None, True)
         assert (group.command, group.addressed) == (None, False)
+
+
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+def test_words_that_someone_passed_on_are_not_their_own(chat: dict[str, Any]) -> None:
+    for fields in PASSED_ON:
+        for text in ("stop", "own_abc", "hello"):
+            assert not read(text, chat, **fields).own_words
+    assert read("stop", chat).own_words
+    assert read("stop", chat, reply_to_message=message("before", chat)).own_words
+    assert read("stop", chat, from_=None, sender_chat=chat).own_words
 
 
 def test_a_quoted_command_executes_nothing() -> None:

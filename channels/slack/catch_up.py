@@ -1,0 +1,186 @@
+"""What was written while no event came: read from Slack's history after each start and reconnect.
+
+Slack repeats an event for about five minutes. What came later is read here: `conversations.history` of
+the known direct messages and `conversations.replies` of the known threads, from the newest stored
+message on, oldest first. What is found goes the way of an event, so that a message that came both ways
+is one. The first mention in a channel, or a person's first direct message, is in no known place: after
+a longer outage nothing tells of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from aiolimiter import AsyncLimiter
+
+from channels.errors import NotStored
+from channels.slack.api import SlackApi
+from channels.slack.errors import FAILURES, Failure, Meaning, code_of, meaning_of, wait_asked_for
+
+log = logging.getLogger(__name__)
+
+OVERLAP: Final = timedelta(minutes=5)
+"""How far before the newest stored message: so long Slack repeats an older one that was not stored."""
+
+MOST_AGE: Final = timedelta(days=7)
+MOST_MESSAGES: Final = 200  # of one place: the newest of those that were missed
+MOST_PLACES: Final = 200  # those that were used last
+
+_PAGE = 100  # Slack gives some apps 15 at most
+_PAGES = 20
+_AGAIN_S = 30.0
+_TRIES = 3
+_STORE_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlace:
+    """A direct message (`thread` None) or a thread in which the bot takes part, and the time of the
+    newest message of it that is stored."""
+
+    chat: str
+    thread: str | None
+    newest: datetime
+
+
+Places = Callable[[str, int], Awaitable[Sequence[KnownPlace]]]
+"""The known places of a workspace (its id), those that were used last first, so many at most."""
+
+HandOver = Callable[[Mapping[str, Any], str], Awaitable[None]]
+"""A message as the history has it, and its channel. Raises what `receive` raises."""
+
+
+async def nowhere(team: str, most: int) -> Sequence[KnownPlace]:
+    """For a channel without a store behind it."""
+    return ()
+
+
+class CatchUp:
+    """One workspace, during one `listen`."""
+
+    def __init__(self, api: SlackApi, team: str, places: Places, hand_over: HandOver) -> None:
+        self._api = api
+        self._team = team
+        self._places = places
+        self._hand_over = hand_over
+        self._first: Sequence[KnownPlace] | None = None
+        self._connected: datetime | None = None  # when the connection was last seen
+        self._connection: str | None = None
+        self._gap: datetime | None = None
+        self._wanted = asyncio.Event()
+        # Tier 3 is 50 a minute for the whole app: some is left to what reads a thread for an answer.
+        self._pace = AsyncLimiter(20, 30)
+
+    async def prepare(self) -> None:
+        """Before anything is received: once newer messages come, the newest stored one says nothing
+        about what was missed before it."""
+        self._first = await self._places(self._team, MOST_PLACES)
+
+    def see(self, connection: str | None) -> None:
+        """Told at each look at the connection; None: there is none."""
+        now = datetime.now(UTC)
+        if connection is not None and connection != self._connection:
+            self._gap = min(self._gap or now, self._connected or now)
+            self._connection = connection
+            self._wanted.set()
+        if connection is not None:
+            self._connected = now
+
+    async def run(self) -> None:
+        """Read after each new connection, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._round()
+            except Exception:
+                log.exception("what was missed on Slack is not read; it is tried again")
+                await asyncio.sleep(_AGAIN_S)
+                self._wanted.set()
+
+    async def _round(self) -> None:
+        gap, places = self._gap, self._first
+        if places is None:
+            known = await self._places(self._team, MOST_PLACES)
+            places = [replace(one, newest=min(one.newest, gap or one.newest)) for one in known]
+        found = [await self._read(place) for place in places]
+        log.info("read what was missed: %d messages in %d places", sum(found), len(places))
+        self._first = None
+        if not self._wanted.is_set():
+            self._gap = None
+
+    async def _read(self, place: KnownPlace) -> int:
+        """Hand over what is new in one place; how many messages that were."""
+        try:
+            messages = await self._messages(place)
+        except FAILURES as error:
+            log.warning("what was missed in %s is not read: %s", place.chat, code_of(error))
+            return 0
+        for message in messages:
+            await self._store(message, place.chat)
+        return len(messages)
+
+    async def _messages(self, place: KnownPlace) -> list[Mapping[str, Any]]:
+        """The missed messages of one place, oldest first."""
+        since = max(place.newest - OVERLAP, datetime.now(UTC) - MOST_AGE)
+        params: dict[str, Any] = {"channel": place.chat, "oldest": _ts(since), "limit": _PAGE}
+        method = "conversations.history"
+        if place.thread is not None:
+            method, params["ts"] = "conversations.replies", place.thread
+        found: list[Mapping[str, Any]] = []
+        for _ in range(_PAGES):
+            page = await self._page(method, params)
+            found += page.get("messages") or ()
+            cursor = cast("Mapping[str, Any]", page.get("response_metadata") or {}).get(
+                "next_cursor"
+            )
+            if not cursor:
+                break
+            params["cursor"] = cursor
+        else:
+            log.warning("in %s more was missed than is read", place.chat)
+        first = _ts(since)  # a thread's first message comes along, however old it is
+        new = [one for one in found if str(one.get("ts")) > first]
+        return sorted(new, key=lambda one: str(one["ts"]))[-MOST_MESSAGES:]
+
+    async def _page(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        for tries in range(1, _TRIES + 1):
+            await self._pace.acquire()
+            try:
+                return await self._api.read(method, params)
+            except FAILURES as error:
+                if tries == _TRIES or not _passes(error):
+                    raise
+                await asyncio.sleep(wait_asked_for(error))
+        raise AssertionError("unreachable")
+
+    async def _store(self, message: Mapping[str, Any], chat: str) -> None:
+        """Until it is stored; the ones after it wait, so that their order is kept."""
+        while True:
+            try:
+                return await self._hand_over(message, chat)
+            except NotStored as error:
+                log.warning("a missed message is not stored yet, and tried again: %s", error)
+                await asyncio.sleep(_STORE_AGAIN_S)
+            except Exception as error:  # noqa: BLE001 - a border: one message must not stop the rest
+                # Where it happened and what kind of error: its text may quote the message.
+                where = "".join(traceback.format_tb(error.__traceback__))
+                log.error("a missed message is lost (%s)\n%s", type(error).__name__, where)
+                return None
+
+
+def _passes(error: Failure) -> bool:
+    """Whether the same request may work later."""
+    return meaning_of(error) in (Meaning.RATE_LIMITED, Meaning.NOT_SENT, Meaning.UNCERTAIN)
+
+
+def _ts(moment: datetime) -> str:
+    """As Slack writes it: equal lengths, so that text order is time order."""
+    seconds = int(moment.timestamp())
+    return f"{seconds}.{moment.microsecond:06}"

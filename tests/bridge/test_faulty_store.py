@@ -1,0 +1,118 @@
+"""A disk that is full, locked or read-only: nothing is acknowledged that is not stored, nothing is
+answered twice, and the bot recovers by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from channels.base import Attachment
+from channels.errors import NotStored
+from tests.bridge.bed import Bed, bed
+from tests.bridge.faulty_store import BULK, FAULTS, Fault
+
+fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+PATH = "galata.db"
+
+
+async def rows(it: Bed, sql: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in await it.database.read(sql)]
+
+
+@fault
+async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(
+    tmp_path: Path, fault: Fault
+) -> None:
+    async with bed(tmp_path, ["answer"]) as it:
+        message = it.channel.message(BULK)
+        async with fault(it.database, tmp_path / PATH):
+            for _ in range(3):  # as the platform delivers it again and again
+                with pytest.raises(NotStored):
+                    await it.bridge.receive(message)
+        assert await rows(it, "SELECT * FROM inbox") == []
+        assert it.provider.requests == []
+        await it.bridge.receive(message)
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert it.channel.finals == ["answer"]
+        assert await rows(it, "SELECT state, outcome FROM inbox") == [("done", "answered")]
+
+
+@fault
+async def test_a_command_that_cannot_be_stored_comes_again(tmp_path: Path, fault: Fault) -> None:
+    async with bed(tmp_path) as it:
+        message = it.channel.message(f"/help {BULK}")
+        async with fault(it.database, tmp_path / PATH):
+            with pytest.raises(NotStored):
+                await it.bridge.receive(message)
+        await it.bridge.receive(message)
+        await it.until(lambda: it.channel.finals)
+        assert len(it.channel.finals) == 1
+
+
+@fault
+async def test_other_messages_are_taken_after_it_is_over(tmp_path: Path, fault: Fault) -> None:
+    async with bed(tmp_path, ["one", "two"]) as it:
+        assert await it.ask("before") == "one"
+        async with fault(it.database, tmp_path / PATH):
+            with pytest.raises(NotStored):
+                await it.send(BULK)
+        assert await it.ask("after") == "two"
+        assert it.said()[-1] == ("user", "after")
+
+
+@fault
+async def test_a_fault_while_an_answer_is_written_ends_with_one_word_and_nothing_twice(
+    tmp_path: Path, fault: Fault
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, [BULK, "next"], stall=stall) as it:
+        question = await it.send("question")
+        await it.provider.streaming.wait()
+        async with fault(it.database, tmp_path / PATH):
+            stall.set()
+            await it.until(lambda: it.channel.finals)
+            assert len(it.channel.finals) == 1
+        await it.bridge.receive(question)  # the platform has not heard of it yet: it is known
+        assert await it.ask("and now?") == "next"
+        assert len(it.channel.finals) == 2, "one word for each question"
+        assert await rows(it, "SELECT id FROM inbox WHERE state = 'open'") == []
+        assert [text for role, text in it.said() if role == "user"] == ["question", "and now?"]
+        assert (await rows(it, "PRAGMA integrity_check"))[0] == ("ok",)
+
+
+@fault
+async def test_a_fault_at_the_end_of_a_run_outlived_by_a_restart_repeats_no_answer(
+    tmp_path: Path, fault: Fault
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, [BULK], stall=stall) as it:
+        await it.send("question")
+        await it.provider.streaming.wait()
+        async with fault(it.database, tmp_path / PATH):
+            stall.set()
+            await it.until(lambda: it.channel.finals)
+    async with bed(tmp_path, ["again"]) as it:
+        await it.bridge.resume()
+        await it.bridge.idle()
+        assert await rows(it, "SELECT id FROM inbox WHERE state = 'open'") == []
+        users = [text for role, text in it.said() if role == "user"] if it.provider.requests else []
+        assert users in ([], ["question"]), "it stands in the history once"
+
+
+async def test_with_little_room_files_are_not_fetched_and_words_are_answered(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["fine"]) as it:
+        it.services.pictures._room = lambda: False
+        it.channel.files = {"p": b"a picture"}
+        attachment = Attachment("image", "p", "photo.jpg", "image/jpeg")
+        await it.bridge.receive(replace(it.channel.message("look"), attachments=(attachment,)))
+        await it.until(lambda: it.channel.finals)
+        assert "nearly full" in it.channel.finals[0]
+        assert it.provider.requests == []
+        await it.bridge.idle()
+        assert await it.ask("hi") == "fine"

@@ -1,0 +1,203 @@
+"""What was written while the bot was away is read from the history, once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from channels.errors import NotStored
+from channels.slack import catch_up
+from channels.slack.catch_up import KnownPlace
+from channels.slack.manifest import SCOPES
+from channels.slack.parse import time_of
+from tests.channels.slack.conftest import WATCHFUL, Inbox, make_channel
+from tests.servers.slack import Conversation, Message, SlackServer
+
+
+def place(conversation: Conversation, message: Message, *, thread: bool = False) -> KnownPlace:
+    root = message.thread_ts or message.ts
+    return KnownPlace(conversation.id, root if thread else None, time_of(message.ts))
+
+
+@asynccontextmanager
+async def listening(
+    server: SlackServer, inbox: Inbox, known: list[KnownPlace]
+) -> AsyncGenerator[asyncio.Task[None]]:
+    async def places(team: str, most: int) -> Sequence[KnownPlace]:
+        assert team == server.team_id
+        return known[:most]
+
+    channel = make_channel(server, connecting=WATCHFUL, places=places)
+    task = asyncio.create_task(channel.listen(inbox.receive))
+    await server.wait_for_connection()
+    yield task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await channel.aclose()
+
+
+def texts(inbox: Inbox) -> list[str]:
+    return [message.text for message in inbox.messages]
+
+
+async def test_missed_direct_messages_come_oldest_first(server: SlackServer, inbox: Inbox) -> None:
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("stored", deliver=False)
+    for number in range(3):
+        dm.send(f"missed {number}", deliver=False)
+    async with listening(server, inbox, [place(dm, stored)]):
+        await inbox.wait_for(4)
+    # The stored one comes again, and its key makes that harmless.
+    assert texts(inbox) == ["stored", "missed 0", "missed 1", "missed 2"]
+    assert inbox.messages[1].sender.name == "Ana"
+    assert inbox.messages[1].event == f"m:{dm.messages[1].ts}"
+
+
+async def test_what_came_before_the_overlap_is_not_read_again(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "OVERLAP", timedelta(0))
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("stored", deliver=False)
+    dm.send("missed", deliver=False)
+    async with listening(server, inbox, [place(dm, stored)]):
+        await inbox.wait_for(1)
+    assert texts(inbox) == ["missed"]
+
+
+async def test_in_a_thread_what_is_meant_for_the_bot_comes_and_all_else_does_not(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    ana, bob = server.user("Ana"), server.user("Bob")
+    general = server.channel("general", members=[ana, bob])
+    root = general.send("<@BOT> first", sender=ana, deliver=False)
+    general.send("just talking", sender=bob, thread=root, deliver=False)
+    general.send("<@BOT> missed", sender=bob, thread=root, deliver=False)
+    general.send("<@BOT> in another thread, that nobody knows of", sender=ana, deliver=False)
+    async with listening(server, inbox, [place(general, root, thread=True)]):
+        await inbox.wait_for(2)
+    assert texts(inbox) == ["first", "missed"]
+    assert {message.address.thread for message in inbox.messages} == {root.ts}
+
+
+async def test_all_pages_are_read_and_the_newest_are_kept(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "_PAGE", 2)
+    monkeypatch.setattr(catch_up, "MOST_MESSAGES", 4)
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("stored", deliver=False)
+    for number in range(6):
+        dm.send(f"missed {number}", deliver=False)
+    async with listening(server, inbox, [place(dm, stored)]):
+        await inbox.wait_for(4)
+    assert texts(inbox) == [f"missed {number}" for number in range(2, 6)]
+
+
+async def test_messages_that_are_too_old_are_left_alone(server: SlackServer, inbox: Inbox) -> None:
+    dm = server.dm(server.user("Ana"))
+    long_ago = datetime.now(UTC) - timedelta(days=30)
+    async with listening(server, inbox, [KnownPlace(dm.id, None, long_ago)]):
+        await server.wait_for_call("conversations.history")
+    oldest = float(server.calls_to("conversations.history")[0].params["oldest"])
+    assert oldest >= (datetime.now(UTC) - timedelta(days=7, minutes=1)).timestamp()
+
+
+async def test_after_a_lost_connection_it_reads_again_from_before_the_loss(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    known = [place(dm, dm.send("stored", deliver=False))]
+    async with listening(server, inbox, known):
+        await inbox.wait_for(1)
+        dm.send("missed", deliver=False)
+        later = dm.send("heard", deliver=False)
+        # It came by an event at once, and much more since then.
+        known[:] = [KnownPlace(dm.id, None, time_of(later.ts) + timedelta(hours=1))]
+        server.socket.cut()
+        await server.wait_for(lambda: "heard" in texts(inbox))
+    assert texts(inbox)[-2:] == ["missed", "heard"]
+
+
+async def test_a_rate_limit_is_waited_for_and_a_place_out_of_reach_is_passed_over(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("stored", deliver=False)
+    gone = KnownPlace("D0GONE0001", None, time_of(stored.ts))
+    server.rate_limit("conversations.history", 0)
+    async with listening(server, inbox, [gone, place(dm, stored)]):
+        await inbox.wait_for(1)
+    assert len(server.calls_to("conversations.history")) == 3
+
+
+async def test_what_cannot_be_stored_now_keeps_its_place(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "_STORE_AGAIN_S", 0.01)
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("one", deliver=False)
+    dm.send("two", deliver=False)
+    dm.send("three", deliver=False)
+    inbox.faults += [NotStored("full"), NotStored("full"), ValueError("a fault of ours")]
+    async with listening(server, inbox, [place(dm, stored)]):
+        await inbox.wait_for(2)
+    assert texts(inbox) == ["two", "three"]
+
+
+async def test_a_message_that_was_edited_is_read_as_it_is_now_unless_it_is_a_command(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    ana = server.user("Ana")
+    dm = server.dm(ana)
+    stored = dm.send("stored", deliver=False)
+    server.subscriptions.clear()
+    dm.edit(dm.send("frist", deliver=False), "first", ana)
+    dm.edit(dm.send("hello", deliver=False), "/new", ana)
+    async with listening(server, inbox, [place(dm, stored)]):
+        await inbox.wait_for(2)
+    assert texts(inbox) == ["stored", "first"]
+
+
+async def test_the_manifests_scopes_are_enough(server: SlackServer, inbox: Inbox) -> None:
+    server.scopes[:] = SCOPES
+    ana, bob = server.user("Ana"), server.user("Bob")
+    conversations = [server.dm(ana), server.channel("general", members=[ana])]
+    conversations.append(server.group_dm([ana, bob]))
+    known: list[KnownPlace] = []
+    for one in conversations:
+        sent = one.send("<@BOT> hi", sender=ana, deliver=False)
+        known.append(place(one, sent, thread=one is not conversations[0]))
+    async with listening(server, inbox, known):
+        assert len(await inbox.wait_for(3)) == 3
+
+
+async def test_a_removal_and_a_return_are_told(server: SlackServer, inbox: Inbox) -> None:
+    general = server.channel("general", members=[server.user("Ana")])
+    async with listening(server, inbox, []):
+        for event in (
+            {"type": "channel_left", "channel": general.id, "event_ts": "1732950001.000100"},
+            {"type": "member_joined_channel", "user": "U0OTHER001", "channel": general.id},
+            {"type": "tokens_revoked", "tokens": {"oauth": ["U0OTHER001"], "bot": []}},
+            {
+                "type": "member_joined_channel",
+                "user": server.bot.id,
+                "channel": general.id,
+                "channel_type": "C",
+            },
+            {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [server.bot.id]}},
+            {"type": "app_uninstalled"},
+        ):
+            server.deliver(server.event(event))
+        await inbox.wait_for(4)
+    assert [(m.address.chat, m.left, m.joined) for m in inbox.messages] == [
+        (general.id, True, False),
+        (general.id, False, True),
+        ("", True, False),
+        ("", True, False),
+    ]
+    assert not any(message.addressed for message in inbox.messages)
