@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from channels.base import Address, OutboundDocument, OutboundReply, StopControl
+from channels.base import (
+    Address,
+    OutboundDocument,
+    OutboundReply,
+    ReplyPart,
+    Resumed,
+    StopControl,
+)
 from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
 from channels.slack.channel import SlackChannel
 from channels.slack.reply import ReplyTiming
@@ -238,6 +245,45 @@ async def test_a_preview_that_hangs_does_not_hold_the_answer(
         await reply.finish(OutboundReply("the answer"))
     assert texts(dm) == ["the answer", "the answer"]
     await channel.aclose()
+
+
+# ---- what an earlier process has left -------------------------------------------------------------
+
+
+async def test_a_preview_that_cannot_be_looked_for_now_is_looked_for_again(
+    server: SlackServer, channel: SlackChannel, dm: Conversation
+) -> None:
+    channel.open_reply(here(dm), reply_to=None, stop=STOP)
+    await shown(dm)
+    server.fail_next("conversations.history", html=True, status=503)
+    other = make_channel(server)
+    reply = other.open_reply(here(dm), reply_to=None, stop=STOP, resumed=Resumed())
+    await reply.finish(OutboundReply("all of it"))
+    await server.wait_for(lambda: texts(dm) == ["all of it"])
+    await other.aclose()
+
+
+async def test_a_first_part_beside_a_preview_that_is_gone_is_found_by_its_button(
+    server: SlackServer, channel: SlackChannel, dm: Conversation
+) -> None:
+    reply = channel.open_reply(here(dm), reply_to=None, stop=STOP)
+    preview = await shown(dm)
+    dm.delete(preview)
+    bodies = await reply.compose(OutboundReply("a" * 3_700 + "\n\n" + "b" * 11_000))
+    stalled = server.fail_next("chat.postMessage", stall=True, text="bbb")
+    delivering = asyncio.create_task(reply.deliver([ReplyPart(body) for body in bodies]))
+    await server.wait_for(lambda: stalled.used)
+    delivering.cancel()
+    await asyncio.gather(delivering, return_exceptions=True)
+    first = await shown(dm)
+    other = make_channel(server)
+    resumed = other.open_reply(here(dm), reply_to=None, stop=STOP, resumed=Resumed(preview.ts))
+    parts = [ReplyPart(body, "again") for body in bodies]
+    assert (await resumed.deliver(parts, note="Again?")).complete
+    assert [one.shown.replace("Again?", "").strip()[0] for one in dm.from_bot] == ["a", "b"]
+    assert dm.from_bot[0].ts == first.ts
+    assert not [one for one in dm.from_bot if one.buttons]
+    await other.aclose()
 
 
 # ---- the answer -----------------------------------------------------------------------------------

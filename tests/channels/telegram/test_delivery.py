@@ -6,7 +6,14 @@ import asyncio
 
 import pytest
 
-from channels.base import Address, Button, OutboundDocument, OutboundReply, StopControl
+from channels.base import (
+    Address,
+    Button,
+    OutboundDocument,
+    OutboundReply,
+    ReplyPart,
+    StopControl,
+)
 from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
 from channels.parts import NUMBER_ROOM
 from channels.telegram import deliver
@@ -522,6 +529,25 @@ async def test_a_cancelled_answer_sends_no_further_part(
     finishing.cancel()
     await asyncio.gather(finishing, return_exceptions=True)
     assert [call.params["text"][0] for call in server.calls_to("sendMessage")] == ["x", "y"]
+
+
+# ---- what may have arrived ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_note_without_room_comes_once_before_its_part_whatever_becomes_of_it(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat, lost: bool
+) -> None:
+    sink = open_reply(channel, chat, stop=None)
+    (body,) = await sink.compose(OutboundReply("x" * 4_090))
+    if lost:
+        server.fail_next("sendMessage", drop=True, text="Again?")
+    server.fail_next("sendMessage", status=401, description="Unauthorized", text="xxx")
+    part = ReplyPart(body, "again")
+    with pytest.raises(ChannelUnavailable):
+        await sink.deliver([part], note="Again?")
+    assert (await sink.deliver([part], note="Again?")).complete
+    assert chat.texts == ["Again?"] * (not lost) + ["x" * 4_090]
 
 
 # ---- the end ------------------------------------------------------------------------------------
