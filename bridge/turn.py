@@ -21,6 +21,7 @@ from agent.tools import Tool, Toolbox, ToolContext
 from bridge.compaction import Compaction
 from bridge.delivery import Delivery
 from bridge.display import Display
+from bridge.errors import outage_key
 from bridge.lanes import ActiveRun, Outcome
 from bridge.last_word import LastWord
 from bridge.loading import load, without_run
@@ -185,7 +186,7 @@ class Turn:
             return
         error_id = await self._services.errors.report(down, f"run {self._plan.run_id}")
         until = f"{down.until.astimezone(self._plan.timezone):%H:%M}"
-        await self._delivery.notice(self._say("provider_down", until=until, id=error_id))
+        await self._delivery.notice(self._say(outage_key(down), until=until, id=error_id))
 
     async def _keep(self, outcome: Outcome) -> None:
         """The run's own messages, legal whatever happened, and each of its model calls."""
