@@ -107,7 +107,8 @@ def numbers(text: str) -> dict[tuple[str, str | None], float]:
 
 
 async def test_metrics_are_what_prometheus_reads_and_name_nobody(bot: World) -> None:
-    text, values = "", {("galata_cost_month_usd", None): 0.0}
+    text = ""
+    values: dict[tuple[str, str | None], float] = {("galata_cost_month_usd", None): 0.0}
     while not values["galata_cost_month_usd", None]:  # it is booked when the answer is out
         text = await bot.until("/metrics", 200)
         values = numbers(text)
