@@ -27,14 +27,15 @@ from bridge.holds import Holds
 from bridge.inbound import dump, load
 from bridge.lanes import Lanes
 from bridge.notices import Notices
-from bridge.outage import Outages
+from bridge.outage import Changed, Outages
 from bridge.question import MOST_CHARACTERS
 from bridge.session import Scope, session_of
 from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
+from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
-from channels.base import Channel, InboundMessage
-from channels.errors import NotStored
+from channels.base import Address, Channel, InboundMessage
+from channels.errors import NotStored, Unreachable
 from memory.backlog import MissedRow
 from memory.clock import stamp
 from memory.conversations import SessionPlace
@@ -79,11 +80,12 @@ class AgentBridge:
         self._channels = channels
         self._group = group
         self._beside: set[asyncio.Task[None]] = set()  # commands and notices, beside the lanes
+        self._store_trouble = StoreTrouble()
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
         self._notices = Notices(channels, services.texts, settings.language)
         tokens = CancelTokenRegistry()
         self._deliveries = Deliveries(
-            services.outbox, services.runs, channels, services.texts, services.errors
+            services.outbox, services.runs, channels, services.texts, services.errors, self._gone
         )
         self._turns = Turns(
             services,
@@ -133,7 +135,13 @@ class AgentBridge:
         another reason is answered with an error id instead, and does not come again."""
         try:
             await self._take_in(message)
+            self._store_trouble.over()
         except StoreError as error:
+            if self._access.may_talk(message.address, message.sender) and (
+                self._store_trouble.first_in(message)
+            ):
+                told = self._notices.answer(message, self._text(message, "store_down"))
+                self._start(told, "store is down")
             raise NotStored(str(error)) from error
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._services.errors.report(error, f"message {message.event}")
@@ -383,6 +391,13 @@ class AgentBridge:
             await self._services.inbox.close([inbox_id], "done")
 
     # Small things ---------------------------------------------------------------------------------
+
+    async def _gone(self, address: Address, error: Unreachable) -> None:
+        await self.chats.gone(address, removed=error.removed)
+
+    def watch_providers(self, changed: Changed) -> None:
+        """`changed` hears when a provider fails for everybody, and when it is back."""
+        self._outages.watch(changed)
 
     def _start(self, work: Coroutine[Any, Any, None], what: str) -> None:
         """Something beside the lanes, owned by the app's task group; it never ends the group."""

@@ -47,6 +47,7 @@ from channels.errors import ChannelFailed
 from channels.supervise import supervise
 from memory.backlog import BacklogStore
 from memory.chats import Chats
+from memory.clock import stamp
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
@@ -122,11 +123,12 @@ async def serve(
             stack.push_async_callback(channel.aclose)
         async with asyncio.TaskGroup() as group:
             bridge = AgentBridge(_settings(config), services, access, models, channels, group)
+            began = stamp()
             if console:
-                terminal = ConsoleChannel(bridge.idle)
-                channels["console"] = signals.terminal = terminal
-            await bridge.resume()
+                channels["console"] = signals.terminal = ConsoleChannel(bridge.idle)
             operation = Operation(config, database, data, services, channels)
+            bridge.watch_providers(operation.guard.provider_changed)
+            await bridge.resume()
             erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
             upkeep = Upkeep(
                 config,
@@ -150,7 +152,20 @@ async def serve(
                 task.cancel()
             await signals.hurried(bridge.close(PATIENCE_S))
             await bridge.close(0)
+        terminal, by_itself = signals.terminal, not signals.asked.is_set()
+        piped = terminal is not None and not terminal.typed
+        if piped and by_itself and await _left_unanswered(services.inbox, began):
+            failed = True
     return 1 if failed else 0
+
+
+async def _left_unanswered(inbox: Inbox, began: str) -> bool:
+    """Whether a piped conversation ended without answers to all of its questions, which is told."""
+    waiting, failed = await inbox.unanswered(ConsoleChannel.name, began)
+    if waiting:
+        told = f"galata: {waiting} without an answer, taken up at the next start"
+        print(told, file=sys.stderr)  # noqa: T201 - to whoever started it
+    return bool(waiting or failed)
 
 
 def _settings(config: Config) -> BridgeSettings:

@@ -76,8 +76,10 @@ class ChatKeeper:
         return message if now == place else _of_former(message, now.chat)
 
     async def gone(self, address: Address, *, removed: bool = False) -> None:
-        """A delivery found the chat unreachable; `removed`: for want of a membership, not of a
-        right."""
+        """A delivery found the chat unreachable (`channels.errors.Unreachable`). That the bot may not
+        write in one thread says nothing about the chat."""
+        if address.thread is not None and not removed:
+            return
         await self._chats.gone(self._chats.current(place_of(address)), removed=removed)
 
     def is_gone(self, address: Address) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 from weakref import WeakValueDictionary
 
@@ -104,7 +104,8 @@ class ReplyLog:
 
 
 class Deliveries:
-    """Delivers what is in the outbox. Runs' answers keep their order at each destination."""
+    """Delivers what is in the outbox. Runs' answers keep their order at each destination. `gone` is
+    told of a chat that cannot be reached."""
 
     def __init__(
         self,
@@ -113,7 +114,9 @@ class Deliveries:
         channels: Mapping[str, Channel],
         texts: Texts,
         errors: ErrorReporter,
+        gone: Callable[[Address, Unreachable], Awaitable[None]],
     ) -> None:
+        self._gone = gone
         self._outbox = outbox
         self._runs = runs
         self._channels = channels
@@ -141,12 +144,13 @@ class Deliveries:
         """A stop had closed the run's messages, `message` the newest of them, and the process died
         before the run was settled: what it had shown is ended with "Stopped."."""
         to, run = message.address, lost.run
-        sink, journal = self._again(to, run.run_id, message.message_id, run.preview_id, language)
+        reply_to = message.message_id or None
+        sink, journal = self._again(to, run.run_id, reply_to, run.preview_id, language)
         stopped = OutboundReply(Say(self._texts, language)("stopped"))
         reply = NewReply(
             run.run_id,
             to.private,
-            message.message_id,
+            reply_to,
             language,
             await sink.compose(stopped),
             run.preview_id,
@@ -202,8 +206,9 @@ class Deliveries:
         note = Say(self._texts, reply.language)("may_be_twice")
         try:
             delivered = await self._persistently(sink, parts, note, token)
-        except Unreachable:
+        except Unreachable as error:
             log.info("reply %s: the chat cannot be reached; the answer is stored", reply.key)
+            await self._gone(destination(reply), error)
             return None, "unreachable"
         except ChannelError as error:
             await self._errors.report(error, f"delivery of {reply.key}")

@@ -1,6 +1,7 @@
 """What a chat is told when something fails: one clear sentence and an error id.
 
-The log and the errors table get the trace, with secrets removed; the chat never does.
+The log and the errors table get the trace, with secrets removed; the chat never does. A provider's
+refusal is no fault of ours: the log gets one line of it, the errors table the provider's words.
 """
 
 from __future__ import annotations
@@ -44,6 +45,17 @@ def sentence_key(error: BaseException) -> str:
     return "error"
 
 
+_WHY_DOWN = {
+    RefusalKind.AUTH: "provider_down_auth",
+    RefusalKind.QUOTA: "provider_down_quota",
+}
+
+
+def outage_key(down: ProviderDown) -> str:
+    """The key of the text that tells a chat why its question waits."""
+    return _WHY_DOWN.get(down.kind, "provider_down")
+
+
 class ErrorReporter:
     """Gives errors an id, logs them, and keeps them for `galata error ID`."""
 
@@ -54,10 +66,20 @@ class ErrorReporter:
     async def report(self, error: BaseException, place: str) -> str:
         """The error's new id. `place` says where it happened, in ids only. Never raises."""
         error_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-        log.error("error %s in %s", error_id, place, exc_info=error)
+        if isinstance(error, ProviderError | ProviderDown):
+            log.warning("error %s in %s: %s", error_id, place, _in_short(error))
+        else:
+            log.error("error %s in %s", error_id, place, exc_info=error)
         trace = "".join(traceback.format_exception(error))
         try:
             await self._errors.add(error_id, place, self._redactor.clean(trace))
         except StoreError as failure:
             log.warning("error %s could not be stored: %s", error_id, failure)
         return error_id
+
+
+def _in_short(error: ProviderError | ProviderDown) -> str:
+    """Without the provider's own words, which may quote what a person wrote."""
+    if isinstance(error, ProviderDown):
+        return str(error)
+    return f"{error.provider}: {error.refusal.kind} (HTTP {error.refusal.status})"

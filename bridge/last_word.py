@@ -31,7 +31,7 @@ class LastWord:
         if outcome.error is not None:
             reset = agent is not None and agent.context_was_reset
             told = self._say("context_reset") if reset else ""
-            return _joined(shown, await self._sentence(outcome.error), told)
+            return _joined(shown, await self._sentence(outcome.error), self._unknown(agent), told)
         if agent is None:
             return shown
         return _joined(shown or self._stored_answer(agent), *self._afterwords(agent))
@@ -49,16 +49,16 @@ class LastWord:
             return ""
         effects = agent.effects()
         done = self._say("effects_done", tools=_names(effects.done)) if effects.done else ""
-        unknown = (
-            self._say("effects_unknown", tools=_names(effects.unknown)) if effects.unknown else ""
-        )
-        return _joined(done, unknown)
+        return _joined(done, self._unknown(agent))
+
+    def _unknown(self, agent: AgentRun | None) -> str:
+        unknown = agent.effects().unknown if agent is not None else ()
+        return self._say("effects_unknown", tools=_names(unknown)) if unknown else ""
 
     def _afterwords(self, agent: AgentRun) -> Sequence[str]:
         sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
-        lost = agent.effects().unknown
-        if lost:  # the process died while they ran
-            sentences.append(self._say("effects_unknown", tools=_names(lost)))
+        if unknown := self._unknown(agent):  # the process died while they ran, or they timed out
+            sentences.append(unknown)
         sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
         if agent.cut_short:
             sentences.append(self._say("answer_cut"))

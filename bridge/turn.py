@@ -22,6 +22,7 @@ from agent.tools import Tool, Toolbox, ToolContext
 from bridge.compaction import Compaction
 from bridge.delivery import Deliveries, notify
 from bridge.display import Display
+from bridge.errors import outage_key
 from bridge.lanes import ActiveRun, Outcome
 from bridge.last_word import LastWord
 from bridge.loading import Asked, load, without_run
@@ -94,7 +95,7 @@ class Turn:
         plan, newest = self._plan, self._plan.question.newest
         return plan.channel.open_reply(
             newest.address,
-            reply_to=newest.message_id,
+            reply_to=newest.message_id or None,
             stop=StopControl(self._say("stop"), plan.run_id),
             journal=self._journal,
             resumed=None if plan.begun is None else Resumed(plan.begun.preview_id),
@@ -210,7 +211,7 @@ class Turn:
             return
         error_id = await self._services.errors.report(down, f"run {self._plan.run_id}")
         until = f"{down.until.astimezone(self._plan.timezone):%H:%M}"
-        await self._notice(self._say("provider_down", until=until, id=error_id))
+        await self._notice(self._say(outage_key(down), until=until, id=error_id))
 
     async def _stored(self, outcome: Outcome, parts: tuple[str, ...]) -> OutboxReply:
         """The reply in the outbox, with all that the run leaves. As long as the store cannot write
@@ -271,7 +272,7 @@ class Turn:
         return NewReply(
             plan.run_id,
             newest.address.private,
-            newest.message_id,
+            newest.message_id or None,
             plan.language,
             parts,
             self._journal.preview_id or before,
@@ -304,7 +305,7 @@ class Turn:
 
     async def _notice(self, text: str) -> None:
         plan, newest = self._plan, self._plan.question.newest
-        sink = plan.channel.open_reply(newest.address, reply_to=newest.message_id)
+        sink = plan.channel.open_reply(newest.address, reply_to=newest.message_id or None)
         await notify(sink, text, f"run {plan.run_id}")
 
     async def _quietly(self, step: Awaitable[None]) -> None:

@@ -82,6 +82,11 @@ class ConsoleChannel:
         """Until the input ends."""
         return self._reading
 
+    @property
+    def typed(self) -> bool:
+        """Whether a person types, and not a pipe or file."""
+        return self._typed
+
     async def listen(self, receive: Receive) -> None:
         """Read lines until the input ends, then wait for running answers."""
         self._receive = receive

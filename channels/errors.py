@@ -68,7 +68,12 @@ class DeliveryError(ChannelError):
 
 
 class Unreachable(DeliveryError):
-    """The bot was blocked or removed, or the chat is gone."""
+    """The bot was blocked or removed, or the chat is gone. `removed`: the platform says that the bot
+    has no place there any more, and not only that it may not write."""
+
+    def __init__(self, reason: str, *, removed: bool = False) -> None:
+        super().__init__(reason)
+        self.removed = removed
 
 
 class ReplyRefused(DeliveryError):

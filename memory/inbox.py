@@ -117,6 +117,17 @@ class Inbox:
         )
         return rows[0][0] if rows else None
 
+    async def unanswered(self, channel: str, since: str) -> tuple[int, int]:
+        """How many of the channel's questions are open, and how many got an error for an answer since
+        then (as `memory.clock.stamp`)."""
+        rows = await self._database.read(
+            "SELECT COALESCE(SUM(state = 'open'), 0),"
+            " COALESCE(SUM(outcome = 'failed' AND done_at >= ?), 0)"
+            " FROM inbox WHERE channel = ? AND kind = 'turn'",
+            (since, channel),
+        )
+        return int(rows[0][0]), int(rows[0][1])
+
     async def open_sessions(self, channels: Sequence[str]) -> list[str]:
         """Keys of these channels' sessions that have open turns, the longest waiting first."""
         marks = ", ".join("?" for _ in channels)

@@ -140,7 +140,7 @@ def delivery_failed(error: Failure) -> ChannelError:
     code = code_of(error)
     match meaning_of(error):
         case Meaning.UNREACHABLE | Meaning.TOKEN:
-            return Unreachable(f"Slack: {code}")
+            return Unreachable(f"Slack: {code}", removed=code == "not_in_channel")
         case Meaning.SCOPE:
             return ReplyRefused(f"Slack: the app lacks the scope {needed_scope(error)}")
         case Meaning.MESSAGE_GONE:

@@ -161,7 +161,8 @@ def delivery_failed(error: TelegramError) -> ChannelError:
     """Why a reply was not delivered."""
     match meaning_of(error):
         case Meaning.UNREACHABLE | Meaning.THREAD_GONE | Meaning.MIGRATED:
-            return Unreachable(f"Telegram: {error.message}")
+            # 403 is about the bot's place in the chat; rights within it are a 400.
+            return Unreachable(f"Telegram: {error.message}", removed=isinstance(error, Forbidden))
         case (
             Meaning.REFUSED
             | Meaning.EMPTY

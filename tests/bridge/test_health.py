@@ -97,16 +97,23 @@ async def test_a_database_that_cannot_be_written_is_not_ready(bot: World) -> Non
     await bot.until("/readyz", 200)
 
 
-async def test_metrics_are_what_prometheus_reads_and_name_nobody(bot: World) -> None:
-    text = await bot.until("/metrics", 200)
-    values = {
+def numbers(text: str) -> dict[tuple[str, str | None], float]:
+    """Metrics by name and channel."""
+    return {
         (sample.name, sample.labels.get("channel")): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+async def test_metrics_are_what_prometheus_reads_and_name_nobody(bot: World) -> None:
+    text = ""
+    values: dict[tuple[str, str | None], float] = {("galata_cost_month_usd", None): 0.0}
+    while not values["galata_cost_month_usd", None]:  # it is booked when the answer is out
+        text = await bot.until("/metrics", 200)
+        values = numbers(text)
     assert values["galata_channel_receiving", "telegram"] == 1
     assert values["galata_channel_last_message_timestamp_seconds", "telegram"] > 1.7e9
-    assert values["galata_cost_month_usd", None] > 0
     for name in ("runs", "messages_waiting", "replies_undelivered", "errors_last_hour"):
         assert (f"galata_{name}", None) in values
     assert values["galata_disk_free_bytes", None] > 0

@@ -4,6 +4,8 @@ question is answered once when it is back."""
 from __future__ import annotations
 
 import asyncio
+import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -93,16 +95,38 @@ async def test_waiting_questions_are_answered_once_when_the_provider_is_back(
     async with bed(tmp_path, [down, down, "one", "two"]) as it:
         await it.send("hi")
         await it.until(lambda: it.channel.finals)
-        assert it.channel.finals[0].startswith("The model cannot be reached right now.")
+        assert it.channel.finals[0].startswith("The model's provider does not accept my key")
         await it.send("hi", person="bo", chat="2")
         await it.until(lambda: "two" in it.channel.finals)
         await it.bridge.idle()
-        told = [text for text in it.channel.finals if text.startswith("The model cannot")]
+        told = [text for text in it.channel.finals if "accept my key" in text]
         assert len(told) <= 2, "each chat is told once"
         assert sorted(set(it.channel.finals) - set(told)) == ["one", "two"]
         assert await it.services.inbox.open_sessions(("fake",)) == []
         rows = await it.database.read("SELECT COUNT(*) FROM messages WHERE role = 'user'")
         assert rows[0][0] == 2, "each question is stored once"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (UNAUTHORISED, "does not accept my key"),
+        (Refusal(RefusalKind.QUOTA, 429), "credit or quota is used up"),
+    ],
+)
+async def test_a_chat_is_told_why_its_question_waits_and_until_when(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, refusal: Refusal, words: str
+) -> None:
+    error = ProviderError("scripted", replace(refusal, detail="your text PRIVATE"))
+    async with bed(tmp_path, [error]) as it:
+        told = await it.ask("hi")
+        assert words in told
+        assert re.search(r"I try again at \d\d:\d\d and answer you then\. Error id: \w{8}$", told)
+        (trace,) = (await it.database.read("SELECT trace FROM errors"))[0]
+    assert "PRIVATE" in trace
+    assert "PRIVATE" not in caplog.text
+    assert "Traceback" not in caplog.text
+    assert f"error {told[-8:]} in run" in caplog.text
 
 
 async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Path) -> None:

@@ -63,6 +63,35 @@ async def test_bytes_that_are_no_text_lose_no_line(
     assert "caf\ufffd au lait" in str(llm.requests[0].body)
 
 
+async def test_a_piped_question_whose_key_is_refused_ends_with_1_and_no_trace(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.fail(401, "invalid x-api-key")
+    code, out, errors = await piped("run", "--data", "d", cwd=tmp_path, env=env, typed="hi\n")
+    assert (code, out.count("\n")) == (1, 1)
+    assert "does not accept my key" in out
+    assert "Traceback" not in errors
+    assert len(errors.splitlines()) <= 3
+    assert "1 without an answer, taken up at the next start" in errors
+    llm.answer("Hello again!")
+    assert await piped("run", "--data", "d", cwd=tmp_path, env=env, typed="") == (
+        0,
+        "Hello again!\n",
+        "",
+    )
+
+
+async def test_a_piped_question_that_the_provider_refuses_ends_with_1(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.fail(400, "Output blocked by content filtering policy")
+    llm.answer("Fine.")
+    code, out, errors = await piped("chat", "--data", "d", cwd=tmp_path, env=env, typed="a\nb\n")
+    assert code == 1
+    assert out.endswith("Fine.\n")
+    assert "Traceback" not in errors
+
+
 async def test_an_output_of_few_letters_shows_everything(
     llm: AnthropicServer, env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -110,8 +139,10 @@ async def test_a_line_is_answered_when_the_database_can_be_written_again(
             other.execute("BEGIN EXCLUSIVE")
             process.stdin.write(b"one\ntwo\n")
             process.stdin.close()
-            said = await process.stderr.readline()
-            assert b"is not stored yet, and tried again" in said
+            said = b""
+            while b"is not stored yet, and tried again" not in said:
+                said = await process.stderr.readline()
+                assert said, "it ended without saying so"
             other.rollback()
         out, errors = await process.communicate()
     assert (process.returncode, out) == (0, b"One.\nTwo.\n")

@@ -96,7 +96,12 @@ def test_what_is_final_and_what_is_tried_again() -> None:
     assert isinstance(listening_failed(InvalidToken()), ChannelFailed)
     assert isinstance(listening_failed(Conflict("x")), ChannelUnavailable)
     assert isinstance(listening_failed(BadRequest("x")), ChannelUnavailable)
-    assert isinstance(delivery_failed(Forbidden("bot was blocked by the user")), Unreachable)
+    blocked = delivery_failed(Forbidden("bot was blocked by the user"))
+    assert isinstance(blocked, Unreachable)
+    assert blocked.removed
+    muted = delivery_failed(BadRequest("not enough rights to send text messages to the chat"))
+    assert isinstance(muted, Unreachable)
+    assert not muted.removed
     assert isinstance(delivery_failed(ChatMigrated(-1001)), Unreachable)
     assert isinstance(delivery_failed(TimedOut()), Uncertain)
     assert isinstance(delivery_failed(InvalidToken()), ChannelUnavailable)
