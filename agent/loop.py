@@ -168,7 +168,7 @@ class AgentRun:
             self._working.append(message)
         await self._finish_resumed()
         step = 0
-        while not self._answered():
+        while not self.has_answered:
             step += 1
             self._raise_if_cancelled()
             await self._ports.gate.check(step)
@@ -208,7 +208,9 @@ class AgentRun:
                 raise
             raise self._reached("seconds") from None
 
-    def _answered(self) -> bool:
+    @property
+    def has_answered(self) -> bool:
+        """Whether the run's own messages end with an answer."""
         own = self.last_run_new_messages
         return bool(own) and own[-1].role == "assistant" and not own[-1].tool_uses
 
@@ -368,7 +370,7 @@ class AgentRun:
         says whether they had started; `mark` closes the turn.
         """
         self._closed = True
-        if self._answered():
+        if self.has_answered:
             return
         own = self.last_run_new_messages
         partial = self._calls.partial_text

@@ -136,6 +136,8 @@ class AgentBridge:
         try:
             await self._take_in(message)
             self._store_trouble.over()
+        except NotStored:
+            raise
         except StoreError as error:
             if self._access.may_talk(message.address, message.sender) and (
                 self._store_trouble.first_in(message)
@@ -373,7 +375,10 @@ class AgentBridge:
         if not done:
             log.warning("a stop is answered before it could be stored")
             self._start(self._answer_stop(message, None, stopped), "stop")
-        id_ = await storing
+        try:
+            id_ = await storing
+        except StoreError as error:  # it has acted, and was answered
+            raise NotStored(str(error)) from error
         self._turns.dropped(place.key, stopped.waiting)
         if done and id_ is not None:
             self._start(self._answer_stop(message, id_, stopped), "stop")

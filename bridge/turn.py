@@ -181,20 +181,20 @@ class Turn:
             await self._leave_open()
             await self._quietly(self._tell_outage(outcome.error))
             return  # they stay open: this process takes them up when the provider is back
-        if isinstance(outcome.error, StoreError) and not self._has_acted:
-            self.unstored = outcome.error
-            await self._quietly(self._sink.discard())
-            return  # they stay open: the lane tries again
+        error = outcome.error
+        if isinstance(error, StoreError):
+            if self._agent is not None and self._agent.has_answered:
+                outcome = Outcome("completed")  # only the last message is not stored yet
+            elif self._agent is None or not self._agent.has_acted:
+                self.unstored = error
+                await self._quietly(self._sink.discard())
+                return  # they stay open: the lane tries again
         await self._quietly(self._book_calls())
         text = await self._last_word.of(outcome, self._agent, shown=self._display.text)
         parts = await self._sink.compose(OutboundReply(text))
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
-
-    @property
-    def _has_acted(self) -> bool:
-        return self._agent is not None and self._agent.has_acted
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""

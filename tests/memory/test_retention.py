@@ -28,6 +28,7 @@ from memory.database import Database
 from memory.inbox import Entry, Inbox
 from memory.jobs import Ended, Jobs, NextTime
 from memory.retention import PICTURE_GONE, Keep, Retention
+from memory.runs import Runs
 from memory.transcripts import Transcripts
 from memory.usage import UsageRow, UsageStore
 
@@ -128,7 +129,7 @@ async def test_a_question_that_waits_for_its_answer_stays_however_old(store: Sto
     id_ = await store.inbox.put(Entry(PLACE, "m:1", "u", "turn", "{}", stamp()))
     assert id_ is not None
     session = await store.conversations.open(PLACE)
-    await store.conversations.begin(session, "r1", user_text("q"), [id_])
+    await Runs(store.database).begin(session, "r1", user_text("q"), [id_])
     await store.later(500)
     assert await store.clean() == {}
     assert len(await store.inbox.open_turns(PLACE.key)) == 1
