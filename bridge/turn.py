@@ -153,8 +153,9 @@ class Turn:
         await self._services.conversations.append(plan.session, plan.run_id, [(ordinal, message)])
 
     async def _book(self, call: ModelCall) -> None:
-        await self._services.usage.book([self._usage_row(call)])
-        await self._services.ratios.learn(call)
+        """What cannot be booked now is booked when the run is settled."""
+        await self._quietly(self._services.usage.book([self._usage_row(call)]))
+        await self._quietly(self._services.ratios.learn(call))
 
     def _usage_row(self, call: ModelCall) -> UsageRow:
         plan = self._plan
@@ -189,7 +190,6 @@ class Turn:
                 self.unstored = error
                 await self._quietly(self._sink.discard())
                 return  # they stay open: the lane tries again
-        await self._quietly(self._book_calls())
         text = await self._last_word.of(outcome, self._agent, shown=self._display.text)
         parts = await self._sink.compose(OutboundReply(text))
         reply = await self._stored(outcome, parts)
@@ -220,6 +220,7 @@ class Turn:
         for wait_s in chain(STORE_AGAIN_S, repeat(STORE_AGAIN_S[-1])):
             try:
                 services = self._services
+                await self._book_calls()
                 row = await services.runs.settle(
                     self._settlement(outcome), self._reply(outcome, parts)
                 )

@@ -83,7 +83,7 @@ async def test_an_answer_that_cannot_be_stored_waits_for_the_store_with_one_word
         await it.bridge.receive(question)  # the platform has not heard of it yet: it is known
         await it.until(lambda: len(it.channel.finals) > 1)
         await it.bridge.idle()
-        assert it.channel.finals[1] == BULK.strip()
+        assert it.channel.finals.count(BULK.strip()) == 1
         assert await it.ask("and now?") == "next"
         assert len(it.channel.finals) == 3
         assert await rows(it, "SELECT id FROM inbox WHERE state = 'open'") == []
