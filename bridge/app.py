@@ -12,7 +12,6 @@ import logging
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 
 from agent.breaker import RunLimits
@@ -147,7 +146,9 @@ async def serve(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
             ]
-            failed = await _listen_until_over(bridge, channels, operation.watch, signals, group)
+            failed = await _listen_until_over(
+                config, bridge, channels, operation.watch, signals, group
+            )
             for task in helpers:
                 task.cancel()
             await signals.hurried(bridge.close(PATIENCE_S))
@@ -179,6 +180,7 @@ def _settings(config: Config) -> BridgeSettings:
 
 
 async def _listen_until_over(
+    config: Config,
     bridge: AgentBridge,
     channels: Mapping[str, Channel],
     watch: ChannelWatch,
@@ -187,7 +189,7 @@ async def _listen_until_over(
 ) -> bool:
     """Listen on all channels until a signal, or until none listens any more; whether all gave up."""
     listeners = [
-        group.create_task(_listen(channel, bridge, watch), name=f"channel {name}")
+        group.create_task(_listen(channel, bridge, watch, config), name=f"channel {name}")
         for name, channel in channels.items()
     ]
     log.info("ready: %s", ", ".join(channels))
@@ -253,14 +255,20 @@ def run_limits(limits: Limits) -> RunLimits:
     )
 
 
-async def _listen(channel: Channel, bridge: AgentBridge, watch: ChannelWatch) -> bool:
+async def _listen(
+    channel: Channel, bridge: AgentBridge, watch: ChannelWatch, config: Config
+) -> bool:
     """Whether the channel ended by itself (the terminal); false when it gave up."""
+
+    def failing(reason: str) -> None:
+        watch.failing(channel.name, config.as_given(reason))
+
     try:
-        await supervise(channel, bridge.receive, failing=partial(watch.failing, channel.name))
+        await supervise(channel, bridge.receive, failing=failing)
     except ChannelFailed as error:
-        watch.gave_up(channel.name, str(error))
-        print(f"galata: {error}", file=sys.stderr)  # noqa: T201 - to whoever started it
-        log.error("channel %s stopped: %s", channel.name, error)
+        reason = config.as_given(str(error))
+        watch.gave_up(channel.name, reason)
+        log.error("channel %s stopped: %s", channel.name, reason)  # shown at every level
         return False
     watch.ended(channel.name)
     return True

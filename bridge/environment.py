@@ -37,6 +37,12 @@ CHANNEL_VARIABLES = {
         "base_url": "SLACK_BASE_URL",
     },
 }
+_KEYS = {
+    dotted((section, name, part)): variable
+    for section, table in (("providers", PROVIDER_VARIABLES), ("channels", CHANNEL_VARIABLES))
+    for name, variables in table.items()
+    for part, variable in variables.items()
+}
 MODEL_VARIABLE = "GALATA_MODEL"
 _OWN_ENDPOINT = "OPENAI_BASE_URL"  # an endpoint of one's own may need no key
 
@@ -66,7 +72,7 @@ def from_environment(environ: Mapping[str, str]) -> Config:
         ]
     else:
         if not faults:
-            return config
+            return config.given_by(_KEYS)
     raise ConfigError(ENVIRONMENT, faults)
 
 
@@ -129,9 +135,4 @@ def _half_given(given: Mapping[str, str]) -> list[Fault]:
 
 def _variable(key: str) -> str:
     """The variable that gave the value of `key`; the key itself for all others."""
-    for section, table in (("providers", PROVIDER_VARIABLES), ("channels", CHANNEL_VARIABLES)):
-        for name, variables in table.items():
-            for part, variable in variables.items():
-                if key == dotted((section, name, part)):
-                    return variable
-    return key
+    return _KEYS.get(key, key)

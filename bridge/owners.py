@@ -12,6 +12,7 @@ from channels.errors import ChannelFailed, ChannelUnavailable
 from memory.people import OWNER_LINK_LIFETIME, People
 
 RETRY_S = 5.0
+LOOK_S = 0.1  # between two looks at a channel that is not connected yet
 
 
 def telegram_link(username: str, code: str) -> str:
@@ -44,18 +45,21 @@ def show_code(code: str) -> str:
 
 
 async def offer_ownership(access: Access, people: People, channels: Mapping[str, Channel]) -> None:
-    """Print a one-time link for each channel that has no owner."""
-    for name, channel in channels.items():
-        if access.has_owner(name):
-            continue
-        if name == "telegram":
-            username = await _telegram_name(channel)
-            if username is None:
-                continue
-            link = telegram_link(username, await people.create_owner_link(name))
-            _print(show_link(link))
-        else:
-            _print(show_code(await people.create_owner_link(name)))
+    """Print a one-time link for each channel that has no owner, as soon as it works."""
+    without = {name: channel for name, channel in channels.items() if not access.has_owner(name)}
+    await asyncio.gather(*(_offer(people, name, channel) for name, channel in without.items()))
+
+
+async def _offer(people: People, name: str, channel: Channel) -> None:
+    if name == "telegram":
+        username = await _telegram_name(channel)
+        if username is not None:
+            _print(show_link(telegram_link(username, await people.create_owner_link(name))))
+        return
+    # Never, where a token is refused: the channel itself reports that.
+    while not channel.receiving:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(LOOK_S)
+    _print(show_code(await people.create_owner_link(name)))
 
 
 async def _telegram_name(channel: Channel) -> str | None:

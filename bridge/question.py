@@ -46,8 +46,7 @@ async def user_message(question: Question, channel: Channel, pictures: Pictures)
     blocks: list[Block] = []
     for message in question.messages:
         blocks += [await _attached(file, channel, pictures) for file in message.attachments]
-    texts = [part for message in question.messages for part in _texts(message)]
-    said = "\n\n".join(texts)
+    said = _said(question.messages)
     if question.speaker is not None:
         said = f"[{question.speaker}] {said}".rstrip()
     if said:
@@ -55,10 +54,28 @@ async def user_message(question: Question, channel: Channel, pictures: Pictures)
     return Message("user", tuple(blocks))
 
 
-def _texts(message: InboundMessage) -> Sequence[str]:
-    words = message.command.args if message.command else message.text
-    quoted = f"[In reply to this message, which is not mine:]\n{_quoted(message.quote)}"
-    return [text for text in (quoted if message.quote else "", words.strip()) if text]
+def _said(messages: Sequence[InboundMessage]) -> str:
+    """Their words: a text that its client has cut as it was, messages apart by an empty line."""
+    texts: list[str] = []
+    for before, message in zip((None, *messages), messages, strict=False):
+        words = message.command.args if message.command else message.text
+        if before is not None and texts and _goes_on(before, message):
+            texts[-1] += ("" if words[:1].isspace() else before.seam) + words
+            continue
+        if message.quote:
+            quoted = _quoted(message.quote)
+            texts.append(f"[In reply to this message, which is not mine:]\n{quoted}")
+        texts.append(words)
+    return "\n\n".join(text.strip() for text in texts if text.strip())
+
+
+def _goes_on(before: InboundMessage, message: InboundMessage) -> bool:
+    """Whether a message is the next part of a text that its client has cut: sent at once, and with
+    nothing else to it."""
+    alone = not (message.command or message.quote or message.attachments)
+    alike = alone and message.own_words == before.own_words
+    pause_s = (message.sent_at - before.sent_at).total_seconds()
+    return alike and before.more_expected_s > 0 and pause_s <= before.more_expected_s
 
 
 def _quoted(text: str | None) -> str:

@@ -13,7 +13,15 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+)
 
 from agent.prompt import DEFAULT
 from agent.settings import ModelSettings, ProviderSettings
@@ -167,6 +175,20 @@ class Config(_Section):
         if not is_zone(timezone):
             raise ValueError(f"is no IANA time zone{zone_hint(timezone)}")
         return timezone
+
+    _variables: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
+
+    def given_by(self, variables: Mapping[str, str]) -> Config:
+        """The same, come from variables of the environment: their names by the keys they stand for."""
+        made = self.model_copy()
+        made._variables = variables
+        return made
+
+    def as_given(self, text: str) -> str:
+        """A sentence that names keys, for an operator who has written no file: it names variables."""
+        for key, variable in self._variables.items():
+            text = text.replace(key, variable)
+        return text
 
     @property
     def zone(self) -> tzinfo:

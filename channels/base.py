@@ -94,7 +94,8 @@ class InboundMessage:
     write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
     `moved_from`: this chat had that id before. Nobody wrote these three.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
-    that the client has cut), else 0.
+    that the client has cut), else 0; `seam`: what stood between the two and is lost, as far as can
+    be told.
     """
 
     address: Address
@@ -116,6 +117,7 @@ class InboundMessage:
     left: bool = False
     moved_from: str | None = None
     more_expected_s: float = 0.0
+    seam: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,13 @@ def examine(options: Options) -> list[Finding]:
         findings += asyncio.run(_moved(path, config))
     if config is not None and config.backup is not None and size is not None:
         findings.append(asyncio.run(_backups(options.data, config.backup)))
-    return [replace(finding, text=redactor.clean(finding.text)) for finding in findings]
+    clean = [replace(one, text=redactor.clean(one.text)) for one in findings]
+    return clean if config is None else [_as_given(one, config) for one in clean]
+
+
+def _as_given(finding: Finding, config: Config) -> Finding:
+    named = config.as_given
+    return replace(finding, text=named(finding.text), fix=named(finding.fix))
 
 
 def _source(options: Options) -> str:

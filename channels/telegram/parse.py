@@ -32,8 +32,11 @@ from channels.telegram.moves import moved
 
 CHANNEL = "telegram"
 
-# Clients cut a text at 4096 units, at a space before that when there is one.
+# Clients cut a text at 4096 units: at the end of a line when there is one in the last few hundred
+# characters, else at a space; what is white at the cut is lost.
 _LONG_TEXT_UNITS = 4000
+_MOST_UNITS = 4096
+_LOOKED_BACK = 300
 _CONTINUATION_S = 2.0
 _QUOTE_CHARACTERS = 1000
 _GENERAL_TOPIC = 1  # sending to it by number is refused
@@ -101,7 +104,16 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         quote=_quote(message),
         unreadable=unreadable,
         more_expected_s=_CONTINUATION_S if units(message.text or "") >= _LONG_TEXT_UNITS else 0.0,
+        seam=_seam(message.text or ""),
     )
+
+
+def _seam(text: str) -> str:
+    """What the client has lost where it cut a long text: nothing, when it is full, and so was cut
+    within a word."""
+    if not _LONG_TEXT_UNITS <= units(text) < _MOST_UNITS or text[-1].isspace():
+        return ""
+    return "\n" if "\n" in text[-_LOOKED_BACK:] else " "
 
 
 def _edited(message: Message, bot: BotIdentity) -> InboundMessage | None:
@@ -215,7 +227,7 @@ def _command(
             name, at, target = text[1:end].partition("@")
             for_us = not at or target.casefold() == bot.username.casefold()
             mentions = [(a - end, b - end) for a, b in _mentions(text, entities, bot)]
-            return name.lower(), _without(text[end:], mentions), for_us
+            return name.lower(), _without(text[end:], mentions).strip(), for_us
     return None, "", True
 
 
@@ -240,7 +252,10 @@ def _range(text: str, entity: MessageEntity) -> Range:
 
 
 def _without(text: str, mentions: Iterable[Range]) -> str:
-    """The text without the bot's name, and without what set it off."""
+    """The text without the bot's name, and without what set it off; else as it is."""
+    mentions = tuple(mentions)
+    if not mentions:
+        return text
     done, kept = 0, ""
     for start, end in mentions:
         kept += text[done:start]

@@ -373,17 +373,17 @@ async def test_a_long_text_waits_for_its_continuation(tmp_path: Path) -> None:
         await it.bridge.receive(first)
         await it.send("the rest")
         await it.until(lambda: it.channel.finals)
-        assert it.said()[-1][1] == "x" * 4000 + "\n\nthe rest"
+        assert it.said()[-1][1] == "x" * 4000 + "the rest"
 
 
 async def test_the_rest_of_a_long_group_text_needs_no_mention(tmp_path: Path) -> None:
     async with bed(tmp_path, ["both"]) as it:
         first = it.channel.message("x" * 4000, chat="team", private=False)
-        await it.bridge.receive(replace(first, more_expected_s=5))
+        await it.bridge.receive(replace(first, more_expected_s=5, seam="\n"))
         rest = it.channel.message("the rest", chat="team", private=False)
         await it.bridge.receive(replace(rest, addressed=False))
         await it.until(lambda: it.channel.finals)
-        assert it.said()[-1][1] == "[Ana#1] " + "x" * 4000 + "\n\nthe rest"
+        assert it.said()[-1][1] == "[Ana#1] " + "x" * 4000 + "\nthe rest"
 
 
 async def test_a_forward_is_not_the_rest_of_a_long_group_text(tmp_path: Path) -> None:
@@ -743,4 +743,4 @@ async def test_the_rest_of_a_long_text_is_seen_though_it_comes_while_the_lane_re
         await it.send("the rest")
         go_on.set()
         await it.until(lambda: it.channel.finals)
-        assert it.said()[-1][1].endswith("\n\nthe rest")
+        assert it.said()[-1][1].endswith("xthe rest")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.config import ConfigError, from_environment
+from bridge.config import Config, ConfigError, from_environment
 from bridge.known_models import DEFAULTS, known_ids, model_settings
 
 TOKEN = "123456:AAbbccddeeffgghhiijjkkllmmnnooppqq"
@@ -25,6 +25,15 @@ def test_without_a_key_the_embedded_model_answers_in_the_terminal() -> None:
     assert config.channels.slack is None
     assert config.log.level == "WARNING"  # it shares the terminal with the conversation
     assert str(config.zone) == "Asia/Shanghai"
+
+
+def test_who_has_written_no_file_reads_the_names_of_variables() -> None:
+    config = from_environment(ZONE | {"TELEGRAM_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": "a-key"})
+    said = "channels.telegram.token: refused; providers.anthropic.api_key too; models.default stays"
+    named = "TELEGRAM_BOT_TOKEN: refused; ANTHROPIC_API_KEY too; models.default stays"
+    assert config.as_given(said) == named
+    assert config.model_copy(update={"language": "en"}).as_given(said) == named
+    assert Config().as_given(said) == said, "a file has keys"
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])

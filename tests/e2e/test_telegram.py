@@ -184,6 +184,14 @@ async def test_a_stranger_is_told_their_id_once(world: World) -> None:
     assert world.llm.requests == []
 
 
+async def test_a_pasted_text_reaches_the_model_as_it_was(world: World) -> None:
+    code = "\n".join(f"    line {number} = {'x' * 30}" for number in range(200)).strip()
+    world.llm.answer("Read.")
+    assert len(world.chat.paste(code)) == 3
+    await world.chat.wait_for_text("Read.")
+    assert world.llm.requests[0].last_user_text == code
+
+
 async def test_a_redelivered_update_is_answered_once(world: World) -> None:
     world.llm.answer("Once.")
     message = world.chat.send("hi")

@@ -17,6 +17,7 @@ import pytest
 from tests.bridge.cli.scripted import environ, piped, terminal
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_rules import Rules
+from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
 CTRL_C = b"\x03"
@@ -79,6 +80,26 @@ async def test_a_piped_question_whose_key_is_refused_ends_with_1_and_no_trace(
         "Hello again!\n",
         "",
     )
+
+
+async def test_a_token_that_is_refused_is_one_line_that_names_its_variable(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    async with TelegramServer() as telegram, SlackServer() as slack:
+        wrong = "123456:AAbbccddeeffgghhiijjkkllmmnnooppqq"
+        env |= {"TELEGRAM_BOT_TOKEN": wrong, "TELEGRAM_BASE_URL": telegram.base_url[:-4]}
+        env |= {"SLACK_BOT_TOKEN": slack.bot_token, "SLACK_APP_TOKEN": "xapp-1-wrong-wrong"}
+        env |= {"SLACK_BASE_URL": slack.base_url}
+        code, out, errors = await piped("run", "--data", "d", cwd=tmp_path, env=env, typed="")
+    assert (code, out) == (1, "")
+    assert wrong not in errors
+    assert "Traceback" not in errors
+    for variable in ("TELEGRAM_BOT_TOKEN", "SLACK_APP_TOKEN"):
+        (line,) = [line for line in errors.splitlines() if variable in line]
+        assert "stopped" in line
+    assert "channels.telegram.token" not in errors
+    assert "channels.slack.app_token" not in errors
+    assert "own_" not in errors, "nobody can become the owner where nobody can be heard"
 
 
 async def test_a_piped_question_that_the_provider_refuses_ends_with_1(
@@ -258,23 +279,6 @@ async def test_a_token_in_the_environment_is_enough_and_offers_ownership(
         process.send_signal(signal.SIGTERM)
         await process.communicate()
         assert process.returncode == 0
-
-
-async def test_a_refused_token_ends_with_one_line_that_names_the_key(
-    env: dict[str, str], tmp_path: Path
-) -> None:
-    async with TelegramServer() as telegram:
-        token = "999:other-token"
-        env |= {
-            "TELEGRAM_BOT_TOKEN": token,
-            "TELEGRAM_BASE_URL": telegram.base_url.removesuffix("/bot"),
-        }
-        code, out, errors = await piped("run", cwd=tmp_path, env=env)
-    assert code == 1
-    assert out == ""
-    assert "channels.telegram.token" in errors
-    assert token not in errors
-    assert "Traceback" not in errors
 
 
 async def test_a_data_folder_that_cannot_be_made_is_told(

@@ -24,6 +24,15 @@ PHOTO = [
 ]
 
 
+LIVE_PHOTO: dict[str, Any] = {
+    "file_id": "video",
+    "file_unique_id": "v",
+    "width": 900,
+    "height": 600,
+    "duration": 2,
+}
+
+
 def message(text: str = "", chat: dict[str, Any] = PRIVATE, **fields: Any) -> dict[str, Any]:
     data: dict[str, Any] = {"message_id": 17, "date": 1_796_000_000, "chat": chat, "from": ANA}
     if text:
@@ -310,11 +319,41 @@ def test_texts_and_images_are_attached_other_files_are_named(
         ("location", {"longitude": 1.0, "latitude": 2.0}),
         ("contact", {"phone_number": "1", "first_name": "A"}),
         ("dice", {"emoji": "🎲", "value": 3}),
+        ("giveaway", {"chats": [], "winners_selection_date": 1, "winner_count": 1}),
+        (
+            "invoice",
+            {
+                "title": "a",
+                "description": "b",
+                "start_parameter": "c",
+                "currency": "EUR",
+                "total_amount": 5,
+            },
+        ),
+        ("live_photo", LIVE_PHOTO),
     ],
 )
 def test_a_kind_that_cannot_be_read_is_named(kind: str, content: dict[str, Any]) -> None:
     result = read(**{kind: content})
     assert (result.unreadable, result.addressed, result.text) == (kind, True, "")
+
+
+def test_the_still_of_a_live_photo_is_a_photo() -> None:
+    for fields in ({"live_photo": LIVE_PHOTO | {"photo": PHOTO}}, {"photo": PHOTO}):
+        result = read(**({"live_photo": LIVE_PHOTO} | fields), caption="look")
+        assert [attachment.ref for attachment in result.attachments] == ["large"]
+        assert (result.unreadable, result.text) == (None, "look")
+
+
+def test_of_a_live_photo_without_a_still_its_caption_is_not_all() -> None:
+    assert read(live_photo=LIVE_PHOTO, caption="look").unreadable == "live_photo"
+
+
+@pytest.mark.parametrize("fields", [{}, {"hologram": {"x": 1}}])
+def test_a_message_of_a_kind_that_nobody_knows_yet_is_no_silence(fields: dict[str, Any]) -> None:
+    assert read(**fields).unreadable == "unknown"
+    group = read("", GROUP, **fields)
+    assert (group.unreadable, group.addressed) == ("unknown", False)
 
 
 def test_an_animation_is_no_document() -> None:
@@ -346,6 +385,22 @@ def test_a_long_text_may_go_on(length: int, more: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "seam"),
+    [
+        ("a" * 4096, ""),  # full: cut within a word
+        ("line\n" * 815, ""),  # what is white at the cut has come along
+        ("line\n" * 815 + "line", "\n"),
+        ("word " * 815 + "word", " "),
+        ("a line\n" + "word " * 815 + "word", " "),
+        ("short", ""),
+    ],
+)
+def test_what_a_client_has_lost_where_it_cut_a_text(text: str, seam: str) -> None:
+    assert read(text_=text).seam == seam
+    assert read(text_=text).text == text
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {"new_chat_members": [ME]},
@@ -353,6 +408,11 @@ def test_a_long_text_may_go_on(length: int, more: float) -> None:
         {"forum_topic_created": {"name": "T", "icon_color": 1}},
         {"pinned_message": message("hi")},
         {"new_chat_title": "T"},
+        {"delete_chat_photo": True},
+        {"message_auto_delete_timer_changed": {"message_auto_delete_time": 5}},
+        {"write_access_allowed": {"from_request": True}},
+        {"boost_added": {"boost_count": 1}},
+        {"video_chat_started": {}},
     ],
 )
 def test_service_messages_are_nothing_for_us(fields: dict[str, Any]) -> None:
