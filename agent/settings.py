@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from agent.provider import Deadlines, ModelTraits, Usage
 from agent.windows import window_of
@@ -25,9 +25,7 @@ class ProviderSettings(BaseModel):
         default=None, description="key; may be left out where base_url needs none"
     )
     base_url: str | None = Field(
-        default=None,
-        description="address of the API; default: the provider's own",
-        pattern="^https?://",
+        default=None, description="address of the API; default: the provider's own"
     )
     organization: str | None = Field(default=None, description="OpenAI organisation; default: none")
     proxy: SecretStr | None = Field(
@@ -38,6 +36,13 @@ class ProviderSettings(BaseModel):
     )
     between_chunks_s: float = Field(default=60, gt=0, description="seconds between two pieces")
     total_s: float = Field(default=900, gt=0, description="seconds for one whole model call")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, base_url: str | None) -> str | None:
+        if base_url is not None and not base_url.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return base_url
 
     @property
     def deadlines(self) -> Deadlines:

@@ -83,10 +83,7 @@ def message_of(details: ErrorDetails, path: Path) -> str:
     if kind == "value_error":
         return details["msg"].removeprefix("Value error, ")
     context = details.get("ctx", {})
-    if kind == "string_pattern_mismatch":
-        message = f"has the wrong form (it must match {context['pattern']})"
-    else:
-        message = _WORDS.get(kind, "").format(**context) or details["msg"]
+    message = _WORDS.get(kind, "").format(**context) or details["msg"]
     meaning = field_at(tuple(part for part in path if isinstance(part, str)))
     return message if meaning is None else f"{message} ({meaning.description})"
 

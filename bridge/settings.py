@@ -19,7 +19,6 @@ from pydantic import (
     Field,
     PrivateAttr,
     SecretStr,
-    StringConstraints,
     field_validator,
 )
 
@@ -28,13 +27,20 @@ from agent.settings import ModelSettings, ProviderSettings
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
 from bridge.timezones import is_zone, zone_hint
+from channels.forms import form
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from memory.settings import BackupSettings, RetentionSettings
 
 Language = Literal["auto", "en", "zh"]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+Name = Annotated[
+    str,
+    form(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}",
+        "must be a name: up to 40 letters, digits, '.', '_' and '-', a letter or digit first",
+    ),
+]
 
 
 class _Section(BaseModel):

@@ -53,15 +53,27 @@ class Unparsable(Exception):
         self.fault = fault
 
 
+@dataclass(frozen=True, slots=True)
+class _NotTaken:
+    """An anchor, alias or tag. `lost`: the value is elsewhere, or nowhere."""
+
+    line: int
+    column: int
+    message: str
+    lost: bool = False
+
+
 @dataclass(slots=True)
 class Document:
     """A parsed file: `values`, the (line, column) of each key or list item by its path, the faults
-    that were met on the way, and the keys whose values were left out for one."""
+    that were met on the way, the keys whose values were left out for one, and what of YAML is not
+    taken here, by the id of its node."""
 
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     positions: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
     faults: list[Fault] = field(default_factory=list[Fault])
     left_out: set[Path] = field(default_factory=set[Path])
+    not_taken: Mapping[int, _NotTaken] = field(default_factory=dict[int, "_NotTaken"])
 
     def leave_out(self, path: Path, message: str) -> None:
         """Note a fault of the key at `path`, whose value the caller leaves out."""
@@ -97,7 +109,12 @@ def parse(raw: bytes) -> Document:
         raise Unparsable(Fault(1, 1, _SYNTAX, f"the file is larger than {MOST_BYTES} bytes"))
     text = _decode(raw.removeprefix(b"\xef\xbb\xbf"))
     yaml = YAML(typ="safe", pure=True)
-    yaml.Composer = _PlainComposer
+    not_taken: dict[int, _NotTaken] = {}
+
+    class Composer(_PlainComposer):
+        found = not_taken
+
+    yaml.Composer = Composer
     try:
         root: Any = yaml.compose(text)
     except MarkedYAMLError as error:
@@ -108,22 +125,26 @@ def parse(raw: bytes) -> Document:
         ) from None
     except YAMLError:
         raise Unparsable(Fault(1, 1, _SYNTAX, "this is no YAML")) from None
-    return _document(root)
+    return _document(root, not_taken)
 
 
-def _document(root: Any) -> Document:
+def _document(root: Any, not_taken: Mapping[int, _NotTaken]) -> Document:
     if root is None:
         raise Unparsable(Fault(1, 1, _SYNTAX, "the file is empty; see config.example.yaml"))
     if not isinstance(root, MappingNode):
         message = "the file must consist of `key: value` lines"
         raise Unparsable(Fault(*_place(root), _SYNTAX, message))
-    document = Document()
+    document = Document(not_taken=not_taken)
+    _refused(root, (), document)
     document.values = _mapping(root, (), document)
     return document
 
 
 def _value(node: Any, path: Path, document: Document) -> Value | None:
-    """The node's value; None, with a fault, when it is empty."""
+    """The node's value; None, with a fault, when there is none."""
+    if _refused(node, path, document):
+        document.left_out.add(path)
+        return None
     if isinstance(node, MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, SequenceNode):
@@ -149,6 +170,8 @@ def _mapping(node: Any, path: Path, document: Document) -> dict[str, Value]:
             continue
         key = str(key_node.value)
         here = (*path, key)
+        if _refused(key_node, here, document):
+            continue
         if here in document.positions:
             first, (line, column) = document.positions[here][0], _place(key_node)
             message = f"is there twice; first in line {first}"
@@ -159,6 +182,15 @@ def _mapping(node: Any, path: Path, document: Document) -> dict[str, Value]:
         if value is not None:
             values[key] = value
     return values
+
+
+def _refused(node: Any, path: Path, document: Document) -> bool:
+    """Whether the node's value is lost for what is not taken; a fault for anything of that kind."""
+    found = document.not_taken.get(id(node))
+    if found is None:
+        return False
+    document.faults.append(Fault(found.line, found.column, dotted(path) or _SYNTAX, found.message))
+    return found.lost
 
 
 def _is_empty(node: Any) -> bool:
@@ -172,6 +204,7 @@ def _place(node: Any) -> tuple[int, int]:
 class _PlainComposer(Composer):
     """Refuses what a configuration never needs and what could make a small file a large one."""
 
+    found: dict[int, _NotTaken]
     _levels = 0
 
     def compose_document(self) -> Any:
@@ -184,22 +217,28 @@ class _PlainComposer(Composer):
     def compose_node(self, parent: Any, index: Any) -> Any:
         """The node, if it is a plain one."""
         event: Any = self.parser.peek_event()
-        if isinstance(event, AliasEvent) or event.anchor is not None:
-            raise _refused(
-                event, "anchors (&) and aliases (*) are not allowed here: quote the text"
-            )
-        if event.ctag is not None:
-            raise _refused(event, "tags (!) are not allowed here: quote the text")
+        if isinstance(event, AliasEvent):
+            self.parser.get_event()
+            # Never the node that it stands for: a few lines of aliases would be millions of values.
+            return self._not_taken(ScalarNode("", "", event.start_mark), event, _ANCHORS, lost=True)
         if self._levels >= MOST_LEVELS:
-            raise _refused(event, f"nested more than {MOST_LEVELS} levels deep")
+            message = f"nested more than {MOST_LEVELS} levels deep"
+            raise Unparsable(Fault(*_place(event), _SYNTAX, message))
+        anchored, event.anchor = event.anchor is not None, None
         self._levels += 1
         node: Any = super().compose_node(parent, index)
         self._levels -= 1
+        if anchored or event.ctag is not None:
+            self._not_taken(node, event, _ANCHORS if anchored else _TAGS)
+        return node
+
+    def _not_taken(self, node: Any, event: Any, message: str, *, lost: bool = False) -> Any:
+        self.found[id(node)] = _NotTaken(*_place(event), message, lost)
         return node
 
 
-def _refused(event: Any, message: str) -> Unparsable:
-    return Unparsable(Fault(*_place(event), _SYNTAX, message))
+_ANCHORS = "anchors (&) and aliases (*) are not allowed here: quote the text"
+_TAGS = "tags (!) are not allowed here: quote the text"
 
 
 def _decode(raw: bytes) -> str:

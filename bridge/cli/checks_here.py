@@ -19,6 +19,7 @@ from bridge.cli.finding import Finding
 from bridge.cli.jobs import outcome, stored
 from bridge.cli.packages import DISTRIBUTION
 from bridge.config import Config
+from bridge.log import Redactor
 from bridge.registry import access_rules
 from bridge.upkeep import BACKUP as BACKUP_JOB
 from memory.chats import Chats
@@ -84,6 +85,20 @@ def files(data: Path, secrets: Path | None) -> Iterator[Finding]:
         yield from _modes("secrets", [secrets]) or [
             Finding("ok", "secrets", f"{secrets} is yours alone")
         ]
+
+
+def config_file(path: Path, secrets: Iterable[str]) -> list[Finding]:
+    """What is wrong with the mode of the configuration: others may read it where no secret is written
+    in it, and never change it."""
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = _modes("config", [path]) if Redactor(secrets).clean(text) != text else []
+    mode = path.stat().st_mode & 0o777
+    if not found and mode & stat.S_IWOTH:
+        said = f"others can change {path} (mode {mode:04o})"
+        found = [Finding("FAIL", "config", said, f"chmod o-w '{path}'")]
+    return found
 
 
 def _modes(subject: str, paths: Iterable[Path]) -> list[Finding]:

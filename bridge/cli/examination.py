@@ -21,14 +21,9 @@ from memory.settings import BackupSettings
 def examine(options: Options) -> list[Finding]:
     """All findings, without secrets; what needs the configuration is left out when that is bad."""
     findings: list[Finding] = [checks_here.python(), checks_here.libraries()]
-    redactor = Redactor()
-    config: Config | None = None
-    try:
-        config = options.load_config()
-        redactor.add(config.secrets())
-        findings.append(Finding("ok", "config", _source(options)))
-    except CommandFailed as error:
-        findings += [Finding("FAIL", "config", line) for line in str(error).splitlines()]
+    config, told = _configuration(options)
+    redactor = Redactor(() if config is None else config.secrets())
+    findings += told
     findings += checks_here.files(options.data, _secrets(options))
     path = options.data / DATABASE
     size = path.stat().st_size if path.is_file() else None
@@ -44,6 +39,20 @@ def examine(options: Options) -> list[Finding]:
 def _as_given(finding: Finding, config: Config) -> Finding:
     named = config.as_given
     return replace(finding, text=named(finding.text), fix=named(finding.fix))
+
+
+def _configuration(options: Options) -> tuple[Config | None, list[Finding]]:
+    try:
+        config = options.load_config()
+    except CommandFailed as error:
+        faults = [Finding("FAIL", "config", line) for line in str(error).splitlines()]
+        return None, faults + _exposed(options, frozenset())
+    open_to_others = _exposed(options, config.secrets())
+    return config, open_to_others or [Finding("ok", "config", _source(options))]
+
+
+def _exposed(options: Options, secrets: frozenset[str]) -> list[Finding]:
+    return [] if options.config is None else checks_here.config_file(options.config, secrets)
 
 
 def _source(options: Options) -> str:

@@ -112,10 +112,14 @@ def _start_over(config_file: Path, copy: Path, error: ConfigError) -> bool:
 
 
 def _ask_first(channel: str, given: Mapping[str, str]) -> Answers:
-    """All the questions. `given`: what the environment or `.env` offers."""
+    """All the questions, four of them. `given`: what the environment or `.env` offers."""
     endpoint = ask_channel(channel, None, given)
     provider, model = ask_first_model(given)
-    zone = ask("Time zone", _zone, default=system_zone(given) or "UTC")
+    zone = system_zone(given) or "UTC"
+    if len(endpoint.secrets) > 1:  # a question less for the second token
+        say(f"  time zone: {zone}, this system's; timezone in the configuration changes it")
+    else:
+        zone = ask("Time zone", _zone, default=zone)
     return Answers((endpoint,), provider, model, zone, _ask_limit(Limits().cost_per_month_usd))
 
 

@@ -9,14 +9,29 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    StringConstraints,
     field_validator,
     model_validator,
 )
 
-PersonId = Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]{1,30}$")]
-PersonOrChatId = Annotated[str, StringConstraints(pattern=r"^[UWCDG][A-Z0-9]{1,30}$")]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+[^\s]*$")]
+from channels.forms import URL, form
+
+PersonId = Annotated[
+    str,
+    form(
+        r"[UW][A-Z0-9]{1,30}",
+        "must be a member's id, such as U012AB3CD (/galata whoami tells it); channels belong into "
+        "allowed",
+    ),
+]
+PersonOrChatId = Annotated[
+    str,
+    form(
+        r"[UWCDG][A-Z0-9]{1,30}",
+        "must be the id of a member, such as U012AB3CD, or of a channel, such as C012AB3CD "
+        "(/galata whoami tells them)",
+    ),
+]
+Url = Annotated[str, URL]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from channels.forms import URL, form
 
 # BotFather's tokens: the bot's numeric id, a colon, and letters, digits, "_" and "-".
 _TOKEN_PARTS = 2
 
-PersonId = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,19}$")]
-PersonOrChatId = Annotated[str, StringConstraints(pattern=r"^-?[1-9][0-9]{0,19}$")]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+[^\s]*$")]
+PersonId = Annotated[
+    str,
+    form(
+        r"[1-9][0-9]{0,19}",
+        "must be a person's numeric id, such as 123456789 (/whoami tells it); groups and channels, "
+        "whose ids are negative, belong into allowed",
+    ),
+]
+PersonOrChatId = Annotated[
+    str,
+    form(
+        r"-?[1-9][0-9]{0,19}",
+        "must be the numeric id of a person, such as 123456789, or of a group, such as "
+        "-1001234567890 (/whoami tells them)",
+    ),
+]
+Url = Annotated[str, URL]
 
 
 class TelegramSettings(BaseModel):

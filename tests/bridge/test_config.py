@@ -213,9 +213,6 @@ def test_a_list_is_asked_for_where_one_is_meant(faults) -> None:
         ("a: 1\n---\nb: 2\n", "2:1", "second document"),
         ("%YAML 1.1\n---\na: 1\n", "1:1", "%YAML"),
         ("%TAG ! tag:x,2000:\n---\na: 1\n", "1:1", "%YAML"),
-        ("a: &x 1\nb: *x\n", "1:4", "anchors"),
-        ("a: *x\n", "1:4", "anchors"),
-        ("a: !!int 1\n", "1:4", "tags"),
         ("a: !secret!x 1\n", "1:4", "tags"),
         ("a: " + "[" * 5_000, "1:19", "nested"),
         ("a: " + "{b: " * 5_000, "1:61", "nested"),
@@ -226,6 +223,42 @@ def test_what_cannot_be_parsed_is_reported_alone(faults, text, place: str, words
     (line,) = faults(text)
     assert line.startswith(f"{place} syntax: ")
     assert words in line
+
+
+def test_anchors_aliases_and_tags_are_reported_with_all_other_faults(faults) -> None:
+    text = MINIMAL + (
+        "language: &x de\nlog: {level: *x, json: !!bool yes}\n&y limit: 1\n"
+        "limits: &z {queue_length: 0}\n<<: *z\n"
+    )
+    reported = faults(text)
+    assert [line.split(" ")[1] for line in reported] == [
+        *("language:", "language:", "log.level:", "log.json:", "limit:", "limit:"),
+        *("limits:", "limits.queue_length:", "<<:"),
+    ]
+    assert sum("anchors (&) and aliases" in line for line in reported) == 5
+    assert sum("tags (!)" in line for line in reported) == 1
+
+
+def test_aliases_of_aliases_do_not_grow(faults) -> None:
+    grown = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    reported = faults("a0: &a0 [x]\n" + grown)
+    assert sum("aliases" in line for line in reported) == 12 + 11 * 9
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ("owners: [-100123]", "must be a person's numeric id, such as 123456789"),
+        ("owners: [-100123]", "belong into allowed"),
+        ("owners: [ana]", "/whoami tells it"),
+        ("allowed: [team]", "or of a group, such as -1001234567890"),
+        ("base_url: example.org", "must begin with http:// or https://"),
+    ],
+)
+def test_an_id_of_another_form_is_told_what_it_must_be(faults, ids: str, words: str) -> None:
+    (line,) = faults(f"{TELEGRAM}    {ids}\n")
+    assert words in line
+    assert "^" not in line, "no regular expressions"
 
 
 @pytest.mark.parametrize("raw", [b"\xef\xbb\xbf" + MINIMAL.encode(),

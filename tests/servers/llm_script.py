@@ -153,8 +153,9 @@ class Reply:
         return self._add(Fault(chunks, data.encode() if isinstance(data, str) else data))
 
     def garble_after(self, chunks: int | None) -> Self:
-        """Send a chunk that is not JSON."""
-        return self.insert(chunks, 'data: {"broken": \n\n')
+        """Send a chunk that is not JSON; with the name of an event, since Anthropic's SDK passes over
+        data without one."""
+        return self.insert(chunks, 'event: content_block_delta\ndata: {"broken": \n\n')
 
     def slowly(self, seconds: float) -> Self:
         """Wait before each content chunk."""

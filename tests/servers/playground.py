@@ -2,13 +2,14 @@
 
 Type `t TEXT` to write as Ana in Telegram, `s TEXT` in Slack, `g TEXT` in the Telegram group, `stop` to
 press the newest Stop button, `press LABEL` for another, Ctrl-D to leave. What the bot shows is printed
-as it changes, buttons in brackets. The model is the embedded one where it is installed, else an
+as it changes, of a long text that grows only the end, buttons in brackets. The model is the embedded one where it is installed, else an
 endpoint that repeats what it is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
 GROUP = -100500
+SHORT = 200  # characters that are printed again at each change
+FOUND_AGAIN = 30  # characters of a known text before what is new in it
 
 
 class Playground:
@@ -76,9 +79,10 @@ class Playground:
     def changes(self) -> Iterator[str]:
         """Lines for what the bot shows now and has not shown like that before."""
         for key, text in self.visible():
-            if self._shown.get(key) != text:
+            before = self._shown.get(key, "")
+            if before != text:
                 self._shown[key] = text
-                yield f"  {key[0]}| {text}"
+                yield f"  {key[0]}| {_news(before, text)}"
 
     def visible(self) -> Iterator[tuple[tuple[str, object], str]]:
         for name, chat in (("telegram", self.private), ("group", self.group)):
@@ -87,6 +91,13 @@ class Playground:
                 yield (name, message.id), "   ".join([message.text, *brackets])
         for shown in self.dm.from_bot:
             yield ("slack", shown.ts), shown.shown  # which has the buttons in it
+
+
+def _news(before: str, now: str) -> str:
+    """The whole text; where a long beginning of it was printed before, what comes after that, with a
+    few words to find the place."""
+    known = len(os.path.commonprefix([before, now]))
+    return now if known < SHORT else f"... {now[known - FOUND_AGAIN :]}"
 
 
 def _config(play: Playground, llm: AnthropicServer) -> Config:

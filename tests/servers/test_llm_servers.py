@@ -346,7 +346,7 @@ async def test_a_chunk_may_be_no_json(
     gpt: OpenAIServer,
     gpt_sdk: openai.AsyncOpenAI,
 ) -> None:
-    claude.answer("abc").insert(1, "event: content_block_delta\ndata: {broken\n\n")
+    claude.answer("abc").garble_after(1)
     gpt.answer("abc").garble_after(1)
     with pytest.raises(json.JSONDecodeError):
         await claude_events(claude_sdk)

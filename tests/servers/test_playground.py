@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.bed import config, llm_server, running, slack_settings, telegram_settings
 from tests.servers.llm import LlmServer
+from tests.servers.llm_script import Text
 from tests.servers.playground import GROUP, Playground
 from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
@@ -52,6 +53,25 @@ async def test_stop_presses_the_newest_stop_button(
     play.act("stop")
     await server.wait_for(lambda: any("Stopped." in text for text in shown(play, where)))
     assert f"  {where}| " in "\n".join(play.changes())
+
+
+async def test_a_long_answer_is_printed_once_and_then_its_new_end(
+    play: Playground, llm: LlmServer
+) -> None:
+    words = [f"word{number} " for number in range(200)]
+    reply = llm.answer(Text(("".join(words[:100]), "".join(words[100:])))).stall_after(1)
+    play.act("t hi")
+    await play.telegram.wait_for(lambda: any("word99" in text for text in shown(play, "telegram")))
+    first = "".join(play.changes())
+    assert "word0 " in first
+    reply.release()
+    await play.telegram.wait_for(
+        lambda: any("word199" in text and "[Stop]" not in text for text in shown(play, "telegram"))
+    )
+    more = "".join(play.changes())
+    assert "word199" in more
+    assert "word100 " in more
+    assert "word50 " not in more
 
 
 async def test_a_button_that_is_not_there_is_told(

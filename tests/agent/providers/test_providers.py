@@ -269,9 +269,7 @@ FAULTS: dict[str, Callable[[LlmServer], object]] = {
     "cut": lambda s: s.answer("Hello there, you").cut_after(1),
     "reset": lambda s: s.answer("Hello there, you").cut_after(1, reset=True),
     "clean early end": lambda s: s.answer("Hello there, you").end_after(1),
-    "no JSON": lambda s: s.answer("Hello there, you").insert(
-        1, "event: content_block_delta\ndata: {broken\n\n"
-    ),
+    "no JSON": lambda s: s.answer("Hello there, you").garble_after(1),
     "500": lambda s: s.fail(500, "oops"),
     "502 page": lambda s: s.answer_http(502, "<!doctype html><html>bad gateway</html>"),
 }

@@ -151,6 +151,22 @@ async def test_files_that_others_can_read_are_found_with_the_command_that_mends_
     assert (code, lines["secrets"].split()[0]) == (FINE, "ok")
 
 
+async def test_a_configuration_with_a_secret_in_it_is_for_its_owner_alone(place: Place) -> None:
+    place.config.chmod(0o644)
+    assert (await place.doctor())[0] == FINE, "no secret is written in it"
+    place.config.write_text(CONFIG.replace("${KEY}", place.llm.api_key))
+    code, lines = await place.doctor()
+    assert code == FAILED
+    assert f"chmod go= '{place.config}'" in lines["config"]
+    place.config.chmod(0o600)
+    assert (await place.doctor())[0] == FINE
+    place.config.write_text(CONFIG)
+    place.config.chmod(0o646)
+    code, lines = await place.doctor()
+    assert code == FAILED
+    assert f"chmod o-w '{place.config}'" in lines["config"]
+
+
 async def test_a_faulty_configuration_does_not_hide_the_other_checks(place: Place) -> None:
     place.config.write_text("modle: x\n")
     code, lines = await place.doctor()

@@ -154,7 +154,7 @@ async def test_it_needs_a_terminal(world: SetupWorld) -> None:
     assert "needs a terminal" in errors
 
 
-async def test_slack_takes_two_tokens_and_an_openai_key(tmp_path: Path) -> None:
+async def test_slack_takes_two_tokens_an_openai_key_and_a_limit(tmp_path: Path) -> None:
     async with SlackServer() as slack, OpenAIServer() as llm:
         env = environ(
             tmp_path,
@@ -179,13 +179,13 @@ async def test_slack_takes_two_tokens_and_an_openai_key(tmp_path: Path) -> None:
             person.type(llm.api_key)
             await person.expect("test-model answers")
             await person.expect("its price is not known")
-            await person.expect("Time zone")
-            person.type("")
+            await person.expect("time zone: Europe/Berlin, this system's")
             await person.expect("Spending limit")
             person.type("")
             await person.expect("own_")
             await end_bot(person)
         config = load(tmp_path / "config.yaml", {})
+        assert config.timezone == "Europe/Berlin"
         assert config.channels.slack is not None
         assert config.providers["openai"].base_url == llm.base_url
         assert llm.refusals == []
