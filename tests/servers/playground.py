@@ -2,14 +2,14 @@
 
 Type `t TEXT` to write as Ana in Telegram, `s TEXT` in Slack, `g TEXT` in the Telegram group, `stop` to
 press the newest Stop button, `press LABEL` for another, Ctrl-D to leave. What the bot shows is printed
-as it changes, of a long text that grows only the end, buttons in brackets. The model is the embedded one where it is installed, else an
-endpoint that repeats what it is asked.
+as it changes (of a long text that grows only the end), buttons in brackets. The model is the embedded
+one where it is installed, else an endpoint that repeats what it is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -96,7 +96,8 @@ class Playground:
 def _news(before: str, now: str) -> str:
     """The whole text; where a long beginning of it was printed before, what comes after that, with a
     few words to find the place."""
-    known = len(os.path.commonprefix([before, now]))
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    known = sum(1 for _ in same)
     return now if known < SHORT else f"... {now[known - FOUND_AGAIN :]}"
 
 
