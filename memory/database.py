@@ -22,7 +22,7 @@ import aiosqlite
 
 from memory.errors import StoreUnavailable
 from memory.integrity import is_damage
-from memory.migrate import migrate
+from memory.migrate import migrate, require_newest
 
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
@@ -53,12 +53,29 @@ class Database:
 
         Raises `StoreUnavailable` (locked, damaged, not writable) and `StoreTooNew`.
         """
+        return await cls._opened(path, os.O_RDWR | os.O_CREAT, "rw", migrate)
+
+    @classmethod
+    async def open_beside(cls, path: Path, *, to_write: bool = False) -> Database:
+        """Open a database that may belong to a running bot, maybe of another version: it is made by
+        nobody here, and its schema stays. Without `to_write` nothing in the file changes, also not
+        through its write-ahead log, and every `write` raises.
+
+        Raises `StoreUnavailable` (also when it is not there), `StoreTooOld` and `StoreTooNew`.
+        """
+        flags, mode = (os.O_RDWR, "rw") if to_write else (os.O_RDONLY, "ro")
+        return await cls._opened(path, flags, mode, require_newest)
+
+    @classmethod
+    async def _opened(
+        cls, path: Path, flags: int, mode: str, prepare: Callable[[sqlite3.Connection, Path], None]
+    ) -> Database:
         connections: list[_Connection] = []
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            writer = await _connect(path, connections)
-            await writer.run(lambda connection: migrate(connection, path))
-            reader = await _connect(path, connections)
+            os.close(os.open(path, flags, 0o600))
+            writer = await _connect(path, mode, connections)
+            await writer.run(lambda connection: prepare(connection, path))
+            reader = await _connect(path, mode, connections)
             await reader.execute("PRAGMA query_only = ON")
         except (sqlite3.Error, OSError) as error:
             await _close_all(connections)
@@ -167,16 +184,19 @@ def _as_store_error(error: Exception) -> Exception:
     return error
 
 
-async def _connect(path: Path, opened: list[_Connection]) -> _Connection:
+async def _connect(path: Path, mode: str, opened: list[_Connection]) -> _Connection:
     def connector() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        timeout_s = BUSY_TIMEOUT_MS / 1000
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout_s)
         connection.row_factory = sqlite3.Row
         return connection
 
     connection = _Connection(connector, iter_chunk_size=64)
     await connection
     opened.append(connection)
-    await connection.execute("PRAGMA journal_mode = WAL")
+    if mode == "rw":
+        await connection.execute("PRAGMA journal_mode = WAL")
     await connection.execute("PRAGMA synchronous = FULL")
     await connection.execute("PRAGMA foreign_keys = ON")
     await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")

@@ -2,7 +2,8 @@
 
 StoreError
  ├── StoreUnavailable   locked, full, read-only, or no database: nothing was stored
- └── StoreTooNew        the database was written by a newer version of Galata
+ ├── StoreTooNew        the database was written by a newer version of Galata
+ └── StoreTooOld        it was written by an older version, and only a start of the bot may change it
 """
 
 from __future__ import annotations
@@ -18,3 +19,7 @@ class StoreUnavailable(StoreError):
 
 class StoreTooNew(StoreError):
     """The database's schema is newer than this program."""
+
+
+class StoreTooOld(StoreError):
+    """The database's schema is older than this program, and is not brought up to date here."""

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from memory.copying import copy_database
-from memory.errors import StoreError, StoreTooNew
+from memory.errors import StoreError, StoreTooNew, StoreTooOld
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +50,8 @@ def schema_of(connection: sqlite3.Connection) -> int:
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the database in the file `path` up to date. Blocks. Raises `StoreTooNew`, and
     `sqlite3.Error` or `OSError` when it, or its copy, cannot be written: then it is as it was."""
-    version = schema_of(connection)
-    known = migrations()
-    if version > known[-1].number:
-        raise StoreTooNew(
-            f"{path}: the database has schema {version}, this Galata knows {known[-1].number}; "
-            f"start the newer version that wrote it"
-        )
+    version, known = schema_of(connection), migrations()
+    _refuse_newer(version, known[-1].number, path)
     new = [migration for migration in known if migration.number > version]
     if new and version:
         copy = _keep_copy(path, version)
@@ -71,6 +66,26 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         )
     for migration in new:
         _carry_out(connection, migration)
+
+
+def require_newest(connection: sqlite3.Connection, path: Path) -> None:
+    """Change nothing. Blocks. Raises `StoreTooOld` and `StoreTooNew` unless the database in the file
+    `path` has the schema that this program knows."""
+    version, newest = schema_of(connection), migrations()[-1].number
+    _refuse_newer(version, newest, path)
+    if version < newest:
+        raise StoreTooOld(
+            f"{path}: the database has schema {version}, this Galata needs {newest}; start the bot "
+            f"once with this version (galata run), which keeps a copy and brings it up to date"
+        )
+
+
+def _refuse_newer(version: int, newest: int, path: Path) -> None:
+    if version > newest:
+        raise StoreTooNew(
+            f"{path}: the database has schema {version}, this Galata knows {newest}; "
+            f"start the newer version that wrote it"
+        )
 
 
 def statements(sql: str) -> Iterable[str]:

@@ -24,7 +24,7 @@ from bridge.registry import access_rules
 from bridge.upkeep import BACKUP as BACKUP_JOB
 from memory.chats import Chats
 from memory.database import Database
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreTooOld
 from memory.people import People
 from memory.settings import BackupSettings
 
@@ -117,11 +117,13 @@ async def database(path: Path, size: int | None) -> Finding:
     if size is None:
         return Finding("note", "database", f"{path} is not there", "the first start makes it")
     try:
-        opened = await Database.open(path)
+        opened = await Database.open_beside(path)
         try:
             verdicts = [str(row[0]) for row in await opened.read("PRAGMA integrity_check(3)")]
         finally:
             await opened.close()
+    except StoreTooOld as error:
+        return Finding("note", "database", str(error))
     except StoreError as error:
         return Finding("FAIL", "database", str(error))
     if verdicts != ["ok"]:
@@ -132,7 +134,7 @@ async def database(path: Path, size: int | None) -> Finding:
 
 async def moved_chats(path: Path, config: Config) -> list[Finding]:
     """Chats that the configuration lists under an id which they do not have any more."""
-    opened = await Database.open(path)
+    opened = await Database.open_beside(path)
     try:
         chats = Chats(opened)
         await chats.load()

@@ -30,7 +30,7 @@ def show(options: Options) -> int:
 async def _find(path: Path, error_id: str) -> StoredError | None:
     from memory.database import Database
 
-    database = await Database.open(path)
+    database = await Database.open_beside(path)
     try:
         return await ErrorLog(database).find(error_id)
     finally:

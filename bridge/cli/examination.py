@@ -14,7 +14,7 @@ from bridge.cli.finding import Finding
 from bridge.cli.options import CommandFailed, Options
 from bridge.config import ENV_FILE, Config
 from bridge.log import Redactor
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreTooOld
 from memory.settings import BackupSettings
 
 
@@ -67,6 +67,8 @@ def _secrets(options: Options) -> Path | None:
 async def _backups(data: Path, settings: BackupSettings) -> Finding:
     try:
         return await checks_here.backups(data, settings, datetime.now(UTC))
+    except StoreTooOld:
+        return Finding("note", "backup", "not known before the next start")
     except StoreError as error:
         return Finding("FAIL", "backup", f"not known: {error}")
 

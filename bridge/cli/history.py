@@ -46,7 +46,7 @@ async def _show(path: Path, wanted: str | None) -> None:
     from memory.database import Database
     from memory.transcripts import History
 
-    database = await Database.open(path)
+    database = await Database.open_beside(path, to_write=wanted is not None)
     try:
         history = History(database)
         if wanted is None:

@@ -34,7 +34,7 @@ async def stored(path: Path) -> list[JobRow]:
     """Every job in the database `path`. Raises `StoreError`."""
     from memory.database import Database
 
-    database = await Database.open(path)
+    database = await Database.open_beside(path)
     try:
         return await Jobs(database).all()
     finally:

@@ -88,7 +88,7 @@ async def _read(path: Path) -> Any:
     from memory.database import Database
     from memory.overview import Overview
 
-    database = await Database.open(path)
+    database = await Database.open_beside(path)
     try:
         return (await stored_status(Overview(database))).to_json()
     finally:

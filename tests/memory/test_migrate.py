@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import resource
+import shutil
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from agent.messages import encode, user_text
 from memory.conversations import Boundary, Conversations
 from memory.database import Database
-from memory.errors import StoreTooNew, StoreUnavailable
+from memory.errors import StoreTooNew, StoreTooOld, StoreUnavailable
 from memory.inbox import Inbox
 from memory.migrate import KEPT_NAME, migrations, schema_of, statements
 
@@ -109,6 +110,12 @@ def made_schema(path: Path, number: int) -> dict[str, int]:
 
 def copies(folder: Path) -> list[Path]:
     return [one for one in folder.iterdir() if KEPT_NAME.search(one.name)]
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """What is in a database's files."""
+    found = [one for one in path.parent.iterdir() if one.name.startswith(path.name)]
+    return {one.name: one.read_bytes() for one in found}
 
 
 def opened(path: Path) -> sqlite3.Connection:
@@ -211,3 +218,63 @@ async def test_a_newer_schema_is_refused_by_name_and_left_alone(tmp_path: Path) 
 async def test_a_read_only_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         await Database.open(tmp_path / "missing" / "galata.db")
+
+
+@pytest.mark.parametrize("to_write", [False, True])
+async def test_a_command_beside_a_running_bot_changes_no_schema(
+    tmp_path: Path, to_write: bool
+) -> None:
+    """The bot may be of the earlier version, and would find columns that it does not know."""
+    path = tmp_path / "galata.db"
+    before = made_schema(path, NEWEST - 1)
+    with pytest.raises(StoreTooOld, match=f"schema {NEWEST - 1}, this Galata needs {NEWEST}"):
+        await Database.open_beside(path, to_write=to_write)
+    connection = opened(path)
+    assert (schema_of(connection), tables(connection)) == (NEWEST - 1, before)
+    connection.close()
+    assert not copies(tmp_path)
+
+
+@pytest.mark.parametrize("to_write", [False, True])
+async def test_a_command_refuses_a_newer_schema_and_makes_no_database(
+    tmp_path: Path, to_write: bool
+) -> None:
+    path = tmp_path / "galata.db"
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        await Database.open_beside(path, to_write=to_write)
+    assert not path.exists()
+    with schema(path, 1) as connection:
+        connection.execute(f"PRAGMA user_version = {NEWEST + 1}")
+    with pytest.raises(StoreTooNew):
+        await Database.open_beside(path, to_write=to_write)
+
+
+async def test_what_only_reads_changes_no_byte_also_after_a_crash(tmp_path: Path) -> None:
+    """A killed bot leaves its write-ahead log, whose end a reader sees and leaves where it is."""
+    made, path = tmp_path / "made.db", tmp_path / "a b?#%.db"
+    bot = await Database.open(made)
+    await bot.write(lambda c: c.execute("INSERT INTO notices VALUES ('a', 'b')"))
+    for ending in ("", "-wal"):
+        shutil.copyfile(f"{made}{ending}", f"{path}{ending}")
+    await bot.close()
+    files = contents(path)
+    assert len(files) == 2
+    reader = await Database.open_beside(path)
+    assert [tuple(row) for row in await reader.read("SELECT * FROM notices")] == [("a", "b")]
+    with pytest.raises(StoreUnavailable, match="readonly"):
+        await reader.write(lambda c: c.execute("DELETE FROM notices"))
+    await reader.close()
+    assert {one: found for one, found in contents(path).items() if one in files} == files
+
+
+async def test_a_command_reads_and_writes_while_the_bot_does(tmp_path: Path) -> None:
+    path = tmp_path / "galata.db"
+    bot = await Database.open(path)
+    reader = await Database.open_beside(path)
+    writer = await Database.open_beside(path, to_write=True)
+    await bot.write(lambda c: c.execute("INSERT INTO notices VALUES ('bot', 'b')"))
+    await writer.write(lambda c: c.execute("INSERT INTO notices VALUES ('command', 'b')"))
+    for each in (bot, reader, writer):
+        found = await each.read("SELECT key FROM notices ORDER BY key")
+        assert [row[0] for row in found] == ["bot", "command"]
+        await each.close()

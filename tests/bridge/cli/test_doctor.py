@@ -277,3 +277,20 @@ async def test_a_backup_that_failed_is_said(place: Place) -> None:
     code, lines = await place.doctor()
     assert code == FAILED
     assert "failed: error ABC" in lines["backup"]
+
+
+async def test_a_database_of_an_older_version_is_no_failure_and_stays_as_it_is(
+    place: Place,
+) -> None:
+    place.config.write_text(CONFIG + "backup: {every: day}\n")
+    with sqlite3.connect(place.data / "galata.db") as connection:
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    code, lines = await place.doctor()
+    assert code == FINE
+    assert "the database has schema 1" in lines["database"]
+    assert "galata run" in lines["database"]
+    assert lines["backup"].startswith("note")
+    with sqlite3.connect(place.data / "galata.db") as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
