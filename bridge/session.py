@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from channels.base import Address
 from memory.conversations import SessionPlace
+from memory.scopes import scope_of
 
 Scope = Literal["shared", "one_per_person"]
 
@@ -30,8 +31,8 @@ def session_of(address: Address, person: str, scope: Scope) -> SessionPlace:
 
 def memory_scope(address: Address) -> str:
     """Whose memory a conversation belongs to: a private chat's person, or a group as a whole."""
-    kind = "person" if address.private else "group"
-    return f"{kind}:{chat_key(address.channel, address.account, address.chat)}"
+    key = chat_key(address.channel, address.account, address.chat)
+    return scope_of(key, private=address.private)
 
 
 def chat_key(channel: str, account: str, chat: str) -> str:

@@ -1,33 +1,21 @@
 """Day files: what leaves a conversation's context is kept as plain Markdown.
 
 `memory/<scope>/YYYY-MM-DD.md` in the data folder, named by the date in the chat's zone. Appended in
-one write with O_APPEND and synced, so that no crash and no second writer tears an entry.
+one write under the folder's lock and synced, so that no crash and no second writer tears an entry.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from agent.messages import Message, TextBlock, ToolUseBlock
+from memory.files import append, locked
+from memory.scopes import day_name, scope_path
 
 MOST_CHARACTERS = 500  # of one message in a digest; the whole text stays in the database
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-def scope_folder(scope: str) -> str:
-    """A folder name for a scope: readable, injective, and never a path of its own.
-
-    Every character beyond letters, digits, `_` and `-` becomes `-`; a hash of the whole scope keeps
-    two scopes apart that then look the same.
-    """
-    readable = _UNSAFE.sub("-", scope).strip("-")[:60]
-    return f"{readable}-{hashlib.sha256(scope.encode()).hexdigest()[:10]}"
 
 
 class DailyFiles:
@@ -35,7 +23,6 @@ class DailyFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = asyncio.Lock()
 
     async def flush(
         self, scope: str, messages: Sequence[Message], now: datetime, summary: str | None = None
@@ -48,9 +35,9 @@ class DailyFiles:
         text = digest(messages, now) if summary is None else _entry(summary, now)
         if not text:
             return None
-        path = self._folder / scope_folder(scope) / f"{now:%Y-%m-%d}.md"
-        async with self._lock:
-            await asyncio.to_thread(_append, path, text)
+        path = scope_path(self._folder, scope, day_name(now.date()))
+        # Half a character alone is no reason to lose the rest.
+        await asyncio.to_thread(_append, path, text.encode(errors="replace"))
         return path
 
 
@@ -79,13 +66,6 @@ def _lines(message: Message) -> list[str]:
     return lines
 
 
-def _append(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        data = text.encode(errors="replace")  # half a character alone: no reason to lose the rest
-        if os.write(handle, data) != len(data):
-            raise OSError(f"{path}: only a part could be written; is the disk full?")
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _append(path: Path, data: bytes) -> None:
+    with locked(path.parent):
+        append(path, data)

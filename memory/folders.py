@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from memory.daily import scope_folder
+from memory.scopes import scope_folder
 
 MEMORY: Final = "memory"
 TRANSCRIPTS: Final = "transcripts"

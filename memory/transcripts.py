@@ -19,9 +19,9 @@ from pathlib import Path
 
 from agent.messages import Message, encode
 from memory.audit import record
-from memory.daily import scope_folder
 from memory.database import Database
 from memory.rendering import Record, Renderer, wrap
+from memory.scopes import scope_folder
 
 log = logging.getLogger(__name__)
 

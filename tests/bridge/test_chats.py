@@ -13,7 +13,7 @@ from bridge.scheduler import Due
 from bridge.session import rekeyed, session_of
 from channels.base import Address, InboundMessage
 from memory.chats import ChatPlace
-from memory.daily import scope_folder
+from memory.scopes import scope_folder
 from tests.bridge.bed import Bed, bed
 
 OLD, NEW = "team", "-100247"
@@ -140,7 +140,7 @@ def test_every_folder_that_is_named_after_a_chat_is_known() -> None:
         for path in (root / package).rglob("*.py")
         if "scope_folder(" in path.read_text()
     }
-    assert users == {"memory/daily.py", "memory/transcripts.py", "memory/folders.py"}
+    assert users == {"memory/scopes.py", "memory/transcripts.py", "memory/folders.py"}
 
 
 async def test_a_gone_chat_comes_back_with_the_next_message_from_there(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from agent.messages import Message as M
 from agent.messages import ToolUseBlock, assistant_text, user_text
 from agent.provider import Usage
 from memory.conversations import Boundary, Conversations, SessionPlace
-from memory.daily import DailyFiles, digest, scope_folder
+from memory.daily import DailyFiles, digest
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
@@ -284,10 +284,3 @@ async def test_half_a_character_does_not_keep_the_rest_from_the_days_file(tmp_pa
     assert path is not None
     assert "It is in ?.txt." in path.read_text()
     assert "Thanks." in path.read_text()
-
-
-def test_scopes_never_share_a_folder_nor_leave_theirs() -> None:
-    scopes = ["telegram:1:7", "telegram:1-7", "../../etc", "a/b", "a.b", "", "x" * 500]
-    folders = [scope_folder(scope) for scope in scopes]
-    assert len(set(folders)) == len(scopes)
-    assert all(folder == Path(folder).name and not folder.startswith(".") for folder in folders)

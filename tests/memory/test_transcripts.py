@@ -27,9 +27,9 @@ from agent.messages import (
 )
 from agent.messages import Message as M
 from memory.conversations import Boundary, Conversations, SessionPlace
-from memory.daily import scope_folder
 from memory.database import Database
 from memory.rendering import WIDTH, Record, Renderer, wrap
+from memory.scopes import scope_folder
 from memory.transcripts import LATEST, History, Transcripts
 
 PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)

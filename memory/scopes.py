@@ -1,0 +1,65 @@
+"""Whose memory something belongs to, and where it lies: pure functions, and the only ones that make a
+path from a name.
+
+A scope is a private chat's person (`person:telegram:1:7`) or a group (`group:telegram:1:-451`). Its
+folder holds `MEMORY.md`, the day files `YYYY-MM-DD.md`, and below `changes` what each night changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+FACTS: Final = "MEMORY.md"
+CHANGES: Final = "changes"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_DAY_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
+
+
+class NoSuchName(ValueError):
+    """Not the name of a file of a scope."""
+
+
+def scope_of(chat_key: str, *, private: bool) -> str:
+    """The scope of the chat that is called `chat_key` in its sessions' keys."""
+    return f"{'person' if private else 'group'}:{chat_key}"
+
+
+def scope_folder(scope: str) -> str:
+    """A folder name for a scope: readable, injective, and never a path of its own.
+
+    Every character beyond letters, digits, `_` and `-` becomes `-`; a hash of the whole scope keeps
+    two scopes apart that then look the same.
+    """
+    readable = _UNSAFE.sub("-", scope).strip("-")[:60]
+    hashed = hashlib.sha256(scope.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{readable}-{hashed}"
+
+
+def scope_path(memory: Path, scope: str, name: str = "") -> Path:
+    """The scope's folder below `memory`, or the file in it that is called `name`: `MEMORY.md` or
+    `YYYY-MM-DD.md`, also below `changes`. Raises `NoSuchName` for everything else."""
+    folder = memory / scope_folder(scope)
+    if not name:
+        return folder
+    if name != FACTS and day_of(name.removeprefix(f"{CHANGES}/")) is None:
+        raise NoSuchName(name)
+    return folder / name
+
+
+def day_name(day: date) -> str:
+    """What the day's file is called."""
+    return f"{day.isoformat()}.md"
+
+
+def day_of(name: str) -> date | None:
+    """The day of a day file's name, None where it is no such name."""
+    if not _DAY_NAME.fullmatch(name):
+        return None
+    try:
+        return date.fromisoformat(name[:10])
+    except ValueError:
+        return None
