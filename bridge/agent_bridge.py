@@ -20,7 +20,7 @@ from agent.model import ChatModel
 from bridge.access import Access
 from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming, is_backlog
 from bridge.chats import ChatKeeper
-from bridge.commands import CHANGING, Commands, is_ours, owner_code
+from bridge.commands import CHANGING, RESEND, Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.holds import Holds
@@ -34,7 +34,7 @@ from bridge.stopping import ASK_NOW, Stopped, Stopping, WhoCanStop, key_of
 from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import RETRY, Turns
-from channels.base import Address, Channel, InboundMessage
+from channels.base import Address, Button, Channel, InboundMessage, OutboundReply
 from channels.errors import NotStored, Unreachable
 from memory.backlog import MissedRow
 from memory.clock import stamp
@@ -85,7 +85,13 @@ class AgentBridge:
         self._notices = Notices(channels, services.texts, settings.language)
         tokens = CancelTokenRegistry()
         self._deliveries = Deliveries(
-            services.outbox, services.runs, channels, services.texts, services.errors, self._gone
+            services.outbox,
+            services.runs,
+            channels,
+            services.texts,
+            self._notices.language,
+            services.errors,
+            self._gone,
         )
         self._turns = Turns(
             services,
@@ -181,9 +187,7 @@ class AgentBridge:
         for reply in await services.outbox.open_replies(here):
             self._start(self._deliveries.resume(reply), "resumed delivery")
         for lost in await services.runs.lost(here):
-            message = load(lost.body)
-            language = self._notices.language(message)
-            self._start(self._deliveries.end_lost(lost, message, language), "lost run")
+            self._start(self._deliveries.end_lost(lost, load(lost.body)), "lost run")
         for row in await services.inbox.open_acts():
             message = load(row.body)
             if message.address.channel not in self._channels:
@@ -328,20 +332,39 @@ class AgentBridge:
     async def _act(self, message: InboundMessage, inbox_id: int) -> None:
         """Carry out a stored command or press, answer it, close its row."""
         try:
-            sentence = await self._carried_out(message)
+            sentence = await self._carried_out(message, inbox_id)
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._services.errors.report(error, f"command {message.event}")
             sentence = self._text(message, sentence_key(error), id=error_id)
         if message.command is not None and message.command.name in CHANGING:
-            # Never twice: an answer may hang for long, and the process may end meanwhile.
-            await self._services.inbox.close([inbox_id], "done")
-        await self._notices.answer(message, sentence, spent=message.press is not None)
-        await self._services.inbox.close([inbox_id], "done")
+            await self._services.inbox.close([inbox_id], "done")  # never twice
+        await self._answer(message, inbox_id, sentence, spent=message.press is not None)
 
-    async def _carried_out(self, message: InboundMessage) -> str | None:
+    async def _answer(
+        self,
+        message: InboundMessage,
+        inbox_id: int,
+        sentence: str | None,
+        buttons: Sequence[Button] = (),
+        *,
+        spent: bool = False,
+    ) -> None:
+        """Answer a stored command or press, and close its row."""
+        if message.press is None and sentence:
+            said = OutboundReply(sentence, buttons=tuple(buttons))
+            await self._deliveries.answer(message, self._place(message), inbox_id, said)
+        else:
+            await self._notices.answer(message, sentence, spent=spent)
+            await self._services.inbox.close([inbox_id], "done")
+
+    async def _carried_out(self, message: InboundMessage, inbox_id: int) -> str | None:
         place = self._place(message)
         if message.press is not None and message.press.action == ASK_NOW:
             return await self._ask_after_all(message, place, message.press.value)
+        if message.command is not None and message.command.name == RESEND:
+            session = await self._services.conversations.open(place)
+            sent = await self._deliveries.resend(message, place, inbox_id, session)
+            return None if sent else self._text(message, "nothing_to_resend")
         return await self._commands.carry_out(message, place, self._notices.say(message))
 
     async def _ask_after_all(
@@ -390,10 +413,12 @@ class AgentBridge:
     ) -> None:
         place, say = self._place(message), self._notices.say(message)
         answer = await self._stopping.finish(message, place, stopped, say)
-        await self._notices.answer(message, answer.sentence, answer.buttons, spent=answer.spent)
         self._turns.unmark(stopped.waiting)
-        if inbox_id is not None:
-            await self._services.inbox.close([inbox_id], "done")
+        said = (answer.sentence, answer.buttons)
+        if inbox_id is None:  # it is not stored
+            await self._notices.answer(message, *said, spent=answer.spent)
+        else:
+            await self._answer(message, inbox_id, *said, spent=answer.spent)
 
     # Small things ---------------------------------------------------------------------------------
 

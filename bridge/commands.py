@@ -21,8 +21,12 @@ from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
 
+RESEND = "resend"  # the last answer once more, from the outbox
 COMMANDS = frozenset(
-    ("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status", "whoami")
+    (
+        *("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status"),
+        *("whoami", RESEND),
+    )
 )  # and those that stop
 CHANGING = frozenset(("new", "undo", "compact"))  # what they do twice is not what they do once
 MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most

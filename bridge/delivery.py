@@ -26,6 +26,7 @@ from channels.base import (
     StopControl,
 )
 from channels.errors import ChannelError, ChannelUnavailable, NotStored, Unreachable
+from memory.conversations import SessionPlace
 from memory.errors import StoreError
 from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome
 from memory.runs import Lost, Runs, Settlement
@@ -113,6 +114,7 @@ class Deliveries:
         runs: Runs,
         channels: Mapping[str, Channel],
         texts: Texts,
+        language: Callable[[InboundMessage], str],
         errors: ErrorReporter,
         gone: Callable[[Address, Unreachable], Awaitable[None]],
     ) -> None:
@@ -121,6 +123,7 @@ class Deliveries:
         self._runs = runs
         self._channels = channels
         self._texts = texts
+        self._language = language
         self._errors = errors
         self._order: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
@@ -140,10 +143,10 @@ class Deliveries:
             await self.deliver(reply, sink, journal, None)
             await self.close(reply, journal)
 
-    async def end_lost(self, lost: Lost, message: InboundMessage, language: str) -> None:
+    async def end_lost(self, lost: Lost, message: InboundMessage) -> None:
         """A stop had closed the run's messages, `message` the newest of them, and the process died
         before the run was settled: what it had shown is ended with "Stopped."."""
-        to, run = message.address, lost.run
+        to, run, language = message.address, lost.run, self._language(message)
         reply_to = message.message_id or None
         sink, journal = self._again(to, run.run_id, reply_to, run.preview_id, language)
         stopped = OutboundReply(Say(self._texts, language)("stopped"))
@@ -160,6 +163,40 @@ class Deliveries:
         async with self.in_order(to):
             await self.deliver(stored, sink, journal, None)
             await self.close(stored, journal)
+
+    async def answer(
+        self, message: InboundMessage, place: SessionPlace, act: int, said: OutboundReply
+    ) -> None:
+        """Answer a command, whose row in the inbox is `act`, and close that. `message`: the command."""
+        key, to, reply_to = f"act:{act}", message.address, message.message_id or None
+        journal = self.log_of(key)
+        sink = self._channels[to.channel].open_reply(to, reply_to=reply_to, journal=journal)
+        parts, language = await sink.compose(said), self._language(message)
+        reply = NewReply(key, to.private, reply_to, language, parts)
+        await self._send(place, reply, act, sink, journal)
+
+    async def resend(
+        self, message: InboundMessage, place: SessionPlace, act: int, session: int
+    ) -> bool:
+        """Deliver the session's last answer once more, from storage; false when there is none."""
+        last = await self._outbox.last_answer(session)
+        if last is None or not last.parts:
+            return False
+        key, language = f"act:{act}", self._language(message)
+        journal = self.log_of(key)
+        channel = self._channels[message.address.channel]
+        sink = channel.open_reply(destination(last), reply_to=last.reply_to, journal=journal)
+        parts = tuple(part.body for part in last.parts)
+        reply = NewReply(key, last.private, last.reply_to, language, parts)
+        await self._send(place, reply, act, sink, journal)
+        return True
+
+    async def _send(
+        self, place: SessionPlace, reply: NewReply, act: int, sink: ReplySink, journal: ReplyLog
+    ) -> None:
+        stored = await self._outbox.add(place, reply, closes=[act])
+        await self.deliver(stored, sink, journal, None)
+        await self.close(stored, journal)
 
     def _again(
         self, to: Address, key: str, reply_to: str | None, preview_id: str | None, language: str

@@ -101,6 +101,8 @@ class FakeReply(Finishing):
             async with passage.interruptible():
                 await self.channel.go_on.wait()
         await passage.leaving()
+        if self.channel.stall_after is not None and index >= self.channel.stall_after:
+            await self.channel.go_on.wait()
         if self.channel.failures:
             raise self.channel.failures.pop(0)
         self.parts.append(part)
@@ -110,7 +112,8 @@ class FakeReply(Finishing):
 @dataclass(slots=True)
 class FakeChannel:
     """`message` and `press` are a person's acts; `replies` what the bot shows. `hold_after`: so many
-    parts of a reply go out, the next waits as behind a rate limit until `go_on` is set."""
+    parts of a reply go out, the next waits as behind a rate limit until `go_on` is set; `stall_after`:
+    the next is under way until then."""
 
     name: str = "fake"
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(True, True, True))
@@ -122,6 +125,7 @@ class FakeChannel:
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
+    stall_after: int | None = None
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None

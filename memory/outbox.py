@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory.clock import stamp
-from memory.conversations import SessionPlace
+from memory.conversations import SessionPlace, session_id
 from memory.database import Database
 from memory.errors import StoreError
 
@@ -72,9 +72,11 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, session: int, reply: NewReply, *, closes: Sequence[int] = ()) -> int:
-        """Store a reply, and close the acts in the inbox that it answers, in one transaction; its
-        row id. A reply with this key that is stored already stays as it is."""
+    async def add(
+        self, place: SessionPlace, reply: NewReply, *, closes: Sequence[int] = ()
+    ) -> OutboxReply:
+        """Store a reply, and close the acts in the inbox that it answers, in one transaction. One
+        with this key that is stored already stays as it is."""
 
         def op(connection: sqlite3.Connection) -> int:
             connection.executemany(
@@ -82,9 +84,9 @@ class Outbox:
                 " WHERE id = ? AND state = 'open'",
                 [(stamp(), id_) for id_ in closes],
             )
-            return put_reply(connection, session, reply)
+            return put_reply(connection, session_id(connection, place), reply)
 
-        return await self._database.write(op)
+        return await self.get(await self._database.write(op))
 
     async def mark(
         self, reply: int, number: int, state: PartState, message_id: str | None = None

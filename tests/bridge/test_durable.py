@@ -1,0 +1,271 @@
+"""What a killed process leaves is gone on with: no answer is lost, none comes twice unsaid, no tool
+runs twice. The store is copied at an instant, and another process starts on the copy."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from agent.history import violations
+from agent.messages import user_text
+from agent.testing import calls
+from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.loading import load
+from channels.testing import PART_CHARACTERS
+from memory.conversations import SessionPlace
+from tests.bridge.bed import Bed, bed
+
+FOUR_PARTS = "".join(letter * PART_CHARACTERS for letter in "abcd")
+PLACE = SessionPlace("fake:bot:1", "fake", "bot", "1", None)
+NOTE = "may have come before"
+
+
+def killed(it: Bed, folder: Path, name: str = "after") -> Path:
+    """The folder of a process that starts after this one was killed now."""
+    after = folder / name
+    after.mkdir()
+    with (
+        closing(sqlite3.connect(folder / "galata.db")) as now,
+        closing(sqlite3.connect(after / "galata.db")) as then,
+    ):
+        now.backup(then)
+    return after
+
+
+async def started(it: Bed) -> None:
+    await it.bridge.resume()
+    await it.bridge.idle()
+
+
+async def stored(it: Bed, sql: str, *row: object) -> None:
+    """Until the query gives this row, or without one any row."""
+    async with asyncio.timeout(10):
+        while not (found := await rows(it, sql)) or (row and row not in found):  # noqa: ASYNC110 - a store has no event
+            await asyncio.sleep(0.001)
+
+
+async def rows(it: Bed, sql: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in await it.database.read(sql)]
+
+
+class Pay:
+    """A tool with an effect; `hold` keeps it under way."""
+
+    spec = ToolSpec(
+        "pay", "Pays.", {"type": "object", "properties": {}}, parallel=False, side_effects=True
+    )
+
+    def __init__(self, hold: asyncio.Event | None = None) -> None:
+        self.paid = 0
+        self.begun = asyncio.Event()
+        self._hold = hold
+
+    async def run(self, arguments: object, context: ToolContext) -> ToolOutput:
+        self.paid += 1
+        self.begun.set()
+        if self._hold is not None:
+            await self._hold.wait()
+        return ToolOutput.of("paid")
+
+
+async def test_an_answer_that_was_stored_is_delivered_without_asking_again(tmp_path: Path) -> None:
+    async with bed(tmp_path, [FOUR_PARTS]) as it:
+        it.channel.hold_after = 0
+        await it.send("tell me")
+        await it.until(lambda: it.channel.replies and it.channel.replies[0].preview)
+        await stored(it, "SELECT 1 FROM outbox")
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        assert it.channel.finals == [FOUR_PARTS]
+        assert it.provider.requests == []
+        assert await rows(it, "SELECT state, outcome FROM outbox") == [("done", "delivered")]
+        await started(it)
+        assert len(it.channel.replies) == 1
+
+
+async def test_a_part_that_was_under_way_comes_once_more_with_a_note_and_no_third_time(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, [FOUR_PARTS]) as it:
+        it.channel.stall_after = 2
+        await it.send("tell me")
+        await stored(it, "SELECT state FROM outbox_parts WHERE number = 2", "sending")
+        first = killed(it, tmp_path)
+        it.channel.go_on.set()
+    async with bed(first) as it:
+        it.channel.stall_after = 3
+        resuming = asyncio.create_task(started(it))
+        await it.until(lambda: it.channel.replies and it.channel.replies[0].parts)
+        (again,) = it.channel.replies[0].parts
+        assert NOTE in again
+        assert again.endswith("c" * PART_CHARACTERS)
+        await stored(it, "SELECT state FROM outbox_parts WHERE number = 3", "sending")
+        second = killed(it, first)
+        it.channel.go_on.set()
+        await resuming
+    async with bed(second) as it:
+        await started(it)
+        (rest,) = it.channel.replies[0].parts
+        assert rest.endswith("d" * PART_CHARACTERS)
+        assert NOTE in rest
+
+
+async def test_a_part_that_was_sent_twice_is_not_sent_a_third_time(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One part."]) as it:
+        it.channel.stall_after = 0
+        await it.send("tell me")
+        await stored(it, "SELECT state FROM outbox_parts", "sending")
+        first = killed(it, tmp_path)
+        it.channel.go_on.set()
+    async with bed(first) as it:
+        it.channel.stall_after = 0
+        await it.bridge.resume()
+        await stored(it, "SELECT state FROM outbox_parts", "resending")
+        second = killed(it, first)
+        it.channel.go_on.set()
+    async with bed(second) as it:
+        await started(it)
+        assert it.channel.replies[0].parts == []
+        assert await rows(it, "SELECT state FROM outbox") == [("done",)]
+
+
+async def test_what_a_stop_left_unsent_stays_unsent_after_a_crash(tmp_path: Path) -> None:
+    async with bed(tmp_path, [FOUR_PARTS]) as it:
+        it.channel.hold_after = 2
+        await it.send("tell me")
+        await it.until(lambda: it.channel.replies and len(it.channel.replies[0].parts) == 2)
+        await it.send("/cancel")
+        await stored(it, "SELECT 1 FROM outbox WHERE halted = 1")
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        assert all("c" * PART_CHARACTERS not in text for text in it.channel.finals)
+        assert await rows(it, "SELECT state FROM outbox WHERE key LIKE 'r%'") == [("done",)]
+
+
+async def test_a_run_that_was_stopped_and_not_settled_is_ended_in_the_chat(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A long answer."], stall=asyncio.Event()) as it:
+        question = await it.send("tell me")
+        await it.provider.streaming.wait()
+        (run,) = (row[0] for row in await rows(it, "SELECT run_id FROM runs"))
+        stop = it.channel.message("/cancel")
+        key = ("fake", "bot", "1", question.event)
+        from bridge.agent_bridge import _entry  # the entry that a stop is stored as
+
+        await it.services.inbox.put_stop(_entry(stop, PLACE, "act"), [key], (), str(run))
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        assert "Stopped." in it.channel.finals
+        assert it.provider.requests == []
+        assert await rows(it, "SELECT state, outcome FROM runs") == [("settled", "cancelled")]
+
+
+async def test_a_tool_that_ran_before_a_crash_does_not_run_again(tmp_path: Path) -> None:
+    pay = Pay()
+    async with bed(tmp_path, [calls(("p", "pay", {})), "Paid."], more_tools=[pay]) as it:
+        it.channel.hold_after = 0
+        await it.send("pay")
+        await stored(it, "SELECT COUNT(*) FROM messages WHERE ordinal = 2", 1)
+        after = killed(it, tmp_path)
+    again = Pay()
+    async with bed(after, ["Paid."], more_tools=[again]) as it:
+        await started(it)
+        assert (pay.paid, again.paid) == (1, 0)
+        assert it.channel.finals == ["Paid."]
+        history = [m for _, m in it.said()]
+        assert history.count("pay") == 1
+
+
+async def test_a_tool_that_was_running_at_a_crash_is_told_as_unknown_to_both(
+    tmp_path: Path,
+) -> None:
+    pay = Pay(asyncio.Event())
+    async with bed(tmp_path, [calls(("p", "pay", {}))], more_tools=[pay]) as it:
+        await it.send("pay")
+        await pay.begun.wait()
+        after = killed(it, tmp_path)
+    again = Pay()
+    async with bed(after, ["I do not know whether it was paid."], more_tools=[again]) as it:
+        await started(it)
+        assert again.paid == 0
+        (final,) = it.channel.finals
+        assert "unknown whether this took effect: `pay`" in final
+        result = it.provider.requests[0].messages[-1].tool_results[0]
+        assert "unknown" in str(result.content).lower() or result.is_error
+        session = await it.services.conversations.open(PLACE)
+        loaded = load(await it.services.conversations.context(session), None)
+        assert violations([*loaded.working.messages(), user_text("and?")]) == []
+
+
+async def test_a_question_is_taken_up_twice_and_then_its_person_is_told(tmp_path: Path) -> None:
+    folder = tmp_path
+    for taken in range(3):
+        async with bed(folder, ["Never."], stall=asyncio.Event()) as it:
+            if taken == 0:
+                await it.send("what kills you?")
+            else:
+                await it.bridge.resume()
+            await it.provider.streaming.wait()
+            folder = killed(it, folder)
+    async with bed(folder, ["fine"]) as it:
+        await started(it)
+        (told,) = it.channel.finals
+        assert "interrupted each time" in told
+        assert it.provider.requests == []
+        assert await it.ask("and now?") == "fine"
+
+
+async def test_a_graceful_stop_is_no_crash(tmp_path: Path) -> None:
+    for taken in range(4):
+        async with bed(tmp_path, ["Never."], stall=asyncio.Event()) as it:
+            if taken == 0:
+                await it.send("long")
+            else:
+                await it.bridge.resume()
+            await it.provider.streaming.wait()
+    async with bed(tmp_path, ["At last."]) as it:
+        await started(it)
+        assert it.channel.finals == ["At last."]
+
+
+async def test_a_taken_over_answer_goes_on_in_the_same_message(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["Half of it, more."], stall=asyncio.Event()) as it:
+        await it.send("tell me")
+        await it.provider.streaming.wait()
+        (run,) = (str(row[0]) for row in await rows(it, "SELECT run_id FROM runs"))
+        await it.services.runs.previewed(run, "message 17")
+        after = killed(it, tmp_path)
+    async with bed(after, ["All of it."]) as it:
+        await started(it)
+        (reply,) = it.channel.replies
+        assert reply.resumed is not None
+        assert reply.resumed.preview_id == "message 17"
+        assert reply.stop is not None
+        assert reply.stop.request_id == run
+        assert reply.final == "All of it."
+
+
+async def test_the_answer_to_a_command_survives_a_crash_and_comes_once(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.hold_after = 0
+        await it.send("/new")
+        await stored(it, "SELECT 1 FROM outbox")
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        assert len(it.channel.finals) == 1
+        assert "new conversation" in it.channel.finals[0]
+        assert await rows(it, "SELECT COUNT(*) FROM boundaries") == [(1,)]
+
+
+async def test_the_last_answer_is_sent_again_from_storage(tmp_path: Path) -> None:
+    async with bed(tmp_path, [FOUR_PARTS]) as it:
+        assert "no answer yet" in await it.ask("/resend")
+        assert await it.ask("tell me") == FOUR_PARTS
+        assert "model" in (await it.ask("/status")).lower()
+        assert await it.ask("/resend") == FOUR_PARTS
+        assert len(it.provider.requests) == 1
