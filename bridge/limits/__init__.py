@@ -1,0 +1,1 @@
+"""What a chat may cost and do there: the policy's keys, their files, and their enforcement."""

@@ -1,0 +1,232 @@
+"""The keys of a policy, each declared once: kind, who may set it, and one sentence for people.
+
+`docs/limits.md`, `config.example.yaml`, `/limits` and the configuration's models are made from this
+table. A key is here only when it has an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+
+from bridge.limits.kinds import (
+    MICRO,
+    Audience,
+    Choice,
+    Ids,
+    Kind,
+    Language,
+    Model,
+    Number,
+    People,
+    Text,
+    Tools,
+    YesNo,
+    Zone,
+)
+
+T = TypeVar("T")
+
+MOST_USD = 1_000_000 * MICRO
+DEFAULT: Final = "default"  # a key with this value is removed
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T]):
+    """`default`: without any setting; None of a number: no limit. `sentence`: what it does, for
+    people. `example`: as in a chat's file. `topic`, `person`: may be set for a topic, for a person (by
+    the operator). `at_top`: the configuration has it at its top instead of in `defaults`."""
+
+    name: str
+    kind: Kind[Any]
+    default: T
+    sentence: str
+    example: str
+    topic: bool = False
+    person: bool = False
+    at_top: bool = False
+
+    def show(self, value: T) -> str:
+        """As a chat's file has it; an empty text where there is no limit."""
+        return "" if value is None else self.kind.show(value)
+
+
+def _count(most: int, words: str, *, least: int = 0) -> Number:
+    return Number(most, words, least=least)
+
+
+def _usd() -> Number:
+    return Number(MOST_USD, "USD, 0 or more", micro=True, cost=True)
+
+
+PAUSED: Final = Key(
+    "paused",
+    YesNo(narrow=True),
+    False,
+    "While it is yes, nothing is answered here, also not later.",
+    "no",
+    topic=True,
+)
+WHO_CAN_ASK: Final = Key(
+    "who_can_ask",
+    Audience(),
+    People(),
+    "Who is answered in a group: members, admins, or the people of a list of ids.",
+    "members",
+)
+BLOCKED: Final = Key(
+    "blocked",
+    Ids(),
+    frozenset[str](),
+    "Ids of people who are not answered here; their /cancel works all the same.",
+    "[]",
+)
+QUESTIONS_PER_MINUTE: Final[Key[int | None]] = Key(
+    "questions_per_person_per_minute",
+    _count(1_000, "questions, 0 to 1000"),
+    None,
+    "How many questions one person may ask within 60 seconds.",
+    "6",
+    person=True,
+)
+QUESTIONS_PER_DAY: Final[Key[int | None]] = Key(
+    "questions_per_person_per_day",
+    _count(100_000, "questions, 0 to 100000"),
+    None,
+    "How many questions one person may ask in a day.",
+    "40",
+    person=True,
+)
+COST_PER_PERSON: Final[Key[int | None]] = Key(
+    "cost_per_person_per_day_usd",
+    _usd(),
+    None,
+    "What one person's answers may cost in a day; without it a third of a group's day.",
+    "0.50",
+    person=True,
+)
+COST_PER_DAY: Final[Key[int | None]] = Key(
+    "cost_per_day_usd",
+    _usd(),
+    None,
+    "What all answers in the chat may cost in a day.",
+    "3.00",
+)
+COST_PER_MONTH: Final[Key[int | None]] = Key(
+    "cost_per_month_usd",
+    _usd(),
+    None,
+    "What all answers in the chat may cost in a calendar month.",
+    "40.00",
+)
+TOKENS_PER_DAY: Final[Key[int | None]] = Key(
+    "tokens_per_day",
+    _count(1_000_000_000_000, "tokens, 0 or more"),
+    None,
+    "Tokens read and written for the chat in a day; it works for models without a price too.",
+    "500000",
+)
+TIMEZONE: Final = Key(
+    "timezone",
+    Zone(),
+    "UTC",
+    "The chat's time zone: when a new day begins, and the clock that the model sees.",
+    "Europe/Berlin",
+    at_top=True,
+)
+MODEL: Final = Key(
+    "model",
+    Model(),
+    "",
+    "Which model answers: one of the operator's list.",
+    "claude-haiku",
+    topic=True,
+    person=True,
+    at_top=True,
+)
+LANGUAGE: Final = Key(
+    "language",
+    Language(),
+    "auto",
+    "The language of the answers and of the bot's own texts (where it has them in that language); "
+    "auto: that of each person.",
+    "de",
+    person=True,
+    at_top=True,
+)
+INSTRUCTIONS: Final = Key(
+    "instructions",
+    Text(2_000),
+    "",
+    "What the model is told about this chat, after the operator's own instructions.",
+    "Answer in at most five sentences.",
+    topic=True,
+    at_top=True,
+)
+CONVERSATION: Final = Key(
+    "conversation",
+    Choice(("one_per_person", "shared")),
+    "shared",
+    "In groups: one conversation for all, or one for each person.",
+    "shared",
+    at_top=True,
+)
+WHO_CAN_STOP: Final = Key(
+    "who_can_stop",
+    Choice(("asker_and_admins", "anyone")),
+    "asker_and_admins",
+    "Who may stop an answer in a group, besides owners.",
+    "asker_and_admins",
+    at_top=True,
+)
+WHEN_LIMIT_REACHED: Final = Key(
+    "when_limit_reached",
+    Choice(("silent", "tell_once", "tell_always")),
+    "tell_once",
+    "Whether somebody whose question meets a limit is told so: once until it opens again, each time, "
+    "or never.",
+    "tell_once",
+)
+LONGEST_ANSWER: Final[Key[int | None]] = Key(
+    "longest_answer_characters",
+    _count(100_000, "characters, 200 to 100000", least=200),
+    None,
+    "Longer answers are cut there.",
+    "8000",
+    person=True,
+)
+TOOLS_OFF: Final = Key(
+    "tools_off",
+    Tools(),
+    frozenset[str](),
+    "Tools that the model is not given here.",
+    "[current_time]",
+)
+
+KEYS: Final[tuple[Key[Any], ...]] = (
+    PAUSED,
+    WHO_CAN_ASK,
+    BLOCKED,
+    QUESTIONS_PER_MINUTE,
+    QUESTIONS_PER_DAY,
+    COST_PER_PERSON,
+    COST_PER_DAY,
+    COST_PER_MONTH,
+    TOKENS_PER_DAY,
+    TIMEZONE,
+    MODEL,
+    LANGUAGE,
+    INSTRUCTIONS,
+    CONVERSATION,
+    WHO_CAN_STOP,
+    WHEN_LIMIT_REACHED,
+    LONGEST_ANSWER,
+    TOOLS_OFF,
+)
+BY_NAME: Final[Mapping[str, Key[Any]]] = MappingProxyType({key.name: key for key in KEYS})
+TOPIC_KEYS: Final = tuple(key for key in KEYS if key.topic)
+PERSON_KEYS: Final = tuple(key for key in KEYS if key.person)
+CEILING_KEYS: Final = tuple(key for key in KEYS if key.kind.ordered)
+DEFAULT_KEYS: Final = tuple(key for key in KEYS if not key.at_top)

@@ -1,0 +1,416 @@
+"""Kinds of values in a policy: how each is read and shown, and which of two is the narrower one.
+
+`show` gives what stands behind the key in a chat's file; reading it gives the same value again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol, TypeVar
+
+from bridge.faults import suggestion
+from bridge.limits.numbers import Wrong, read_number
+from bridge.timezones import is_zone, zone_hint
+from bridge.yaml_source import Value
+
+__all__ = [
+    "Audience",
+    "Choice",
+    "Ids",
+    "Kind",
+    "Known",
+    "Language",
+    "Model",
+    "Number",
+    "People",
+    "Text",
+    "Tools",
+    "Wrong",
+    "YesNo",
+    "Zone",
+]
+
+T = TypeVar("T")
+MICRO = 1_000_000
+# Senders that stand for many people: Telegram's anonymous admin, its service account, and the bot
+# that writes for channels. Nobody can be let in or kept out by one of them.
+SHARED_IDS = frozenset(("1087968824", "777000", "136817688"))
+
+_YES = frozenset(("yes", "on", "true"))
+_NO = frozenset(("no", "off", "false"))
+_ID = re.compile(r"[A-Za-z0-9_.:@-]{1,64}", re.ASCII)
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 .,()!?/'_-]*(?<! )", re.ASCII)
+_NOT_PLAIN = frozenset(("null", "default", *_YES, *_NO))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a value may name. `models`, `tools` None: not known here, and not checked. `unpriced`:
+    models that a chat may use and that have no price."""
+
+    models: Collection[str] | None = None
+    tools: Collection[str] | None = None
+    unpriced: Sequence[str] = ()
+
+
+class Kind(Protocol[T]):
+    """One kind of values. `words` says what is allowed; `ordered`: of two values one is narrower, or
+    there is one that is as narrow as both."""
+
+    @property
+    def words(self) -> str: ...
+
+    @property
+    def ordered(self) -> bool: ...
+
+    def read(self, written: Value, known: Known) -> T:
+        """The value. Raises `Wrong`."""
+        ...
+
+    def show(self, value: T) -> str:
+        """As it is written in a chat's file."""
+        ...
+
+    def meet(self, one: T, other: T) -> T:
+        """What allows only what both allow; of kinds without an order the first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class YesNo:
+    """`narrow`: which of both allows less."""
+
+    narrow: bool
+    words: str = "yes or no"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> bool:
+        """Also on, off, true, false."""
+        word = _single(written).strip().lower()
+        if word not in _YES | _NO:
+            raise Wrong("must be yes or no")
+        return word in _YES
+
+    def show(self, value: bool) -> str:
+        """yes or no."""
+        return "yes" if value else "no"
+
+    def meet(self, one: bool, other: bool) -> bool:
+        """The narrow one, where there is one."""
+        return self.narrow if self.narrow in (one, other) else one
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of 0 or more, less is narrower. `micro`: in millionths (money), else whole."""
+
+    most: int
+    words: str
+    least: int = 0
+    micro: bool = False
+    cost: bool = False
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> int:
+        """`50k` and `1.5m` are understood."""
+        text = _single(written)
+        number = read_number(_without_currency(text) if self.micro else text)
+        scaled = number * MICRO if self.micro else number
+        if scaled != scaled.to_integral_value():
+            raise Wrong("must have 6 decimals at most" if self.micro else "must be a whole number")
+        if not self.least <= scaled <= self.most:
+            raise Wrong(f"must be {self.show(self.least)} to {self.show(self.most)}")
+        if self.cost and known.unpriced:
+            name = known.unpriced[0]
+            raise Wrong(
+                f"cannot be kept to: the model {name} has no price (models.{name}.price in the "
+                "configuration); tokens_per_day works without one"
+            )
+        return int(scaled)
+
+    def show(self, value: int) -> str:
+        """Money with 2, 4 or 6 decimals: three could be read as thousands."""
+        return usd_text(value) if self.micro else str(value)
+
+    def meet(self, one: int, other: int) -> int:
+        """The smaller one."""
+        return min(one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of some words, from narrow to wide."""
+
+    words_in_order: tuple[str, ...]
+    ordered: bool = True
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return " or ".join((", ".join(self.words_in_order[:-1]), self.words_in_order[-1]))
+
+    def read(self, written: Value, known: Known) -> str:
+        """In any case, with spaces or hyphens too."""
+        word = re.sub(r"[\s-]+", "_", _single(written).strip().lower())
+        if word not in self.words_in_order:
+            near = suggestion(word, self.words_in_order)
+            raise Wrong(f"must be {self.words}{near}")
+        return word
+
+    def show(self, value: str) -> str:
+        """The word."""
+        return value
+
+    def meet(self, one: str, other: str) -> str:
+        """The narrower one."""
+        return min(one, other, key=self.words_in_order.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of 1 to `most` characters."""
+
+    most: int
+    ordered: bool = False
+
+    @property
+    def words(self) -> str:
+        """How long it may be."""
+        return f"a text of up to {self.most:,} characters"
+
+    def read(self, written: Value, known: Known) -> str:
+        """As it is written."""
+        text = _single(written).strip()
+        if not text:
+            raise Wrong("is empty: give a text, or `default` to remove it")
+        if len(text) > self.most:
+            raise Wrong(f"may have {self.most:,} characters at most; this has {len(text):,}")
+        return text
+
+    def show(self, value: str) -> str:
+        """In quotes where YAML would read it otherwise."""
+        return quoted(value)
+
+    def meet(self, one: str, other: str) -> str:
+        """There is no order."""
+        return one
+
+
+@dataclass(frozen=True, slots=True)
+class Zone(Text):
+    """An IANA time zone."""
+
+    most: int = 64
+
+    @property
+    def words(self) -> str:
+        """By example."""
+        return "an IANA zone such as Europe/Berlin"
+
+    def read(self, written: Value, known: Known) -> str:
+        """It must be one."""
+        name = _single(written).strip()
+        if not is_zone(name):
+            raise Wrong(f"is no IANA time zone{zone_hint(name)}")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Language(Text):
+    """`auto`, or a language's code."""
+
+    most: int = 35
+
+    @property
+    def words(self) -> str:
+        """By example."""
+        return "auto, or a code such as de or zh-Hans"
+
+    def read(self, written: Value, known: Known) -> str:
+        """Any code of the right form: models know more languages than the bot's own texts."""
+        code = _single(written).strip()
+        if code.lower() == "auto":
+            return "auto"
+        if _LANGUAGE.fullmatch(code) is None:
+            raise Wrong(f"must be {self.words}")
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Model(Text):
+    """One of the models that the operator lets chats choose."""
+
+    most: int = 40
+
+    @property
+    def words(self) -> str:
+        """Which ones."""
+        return "one of the models that the operator lets chats choose"
+
+    def read(self, written: Value, known: Known) -> str:
+        """It must be one of them."""
+        name = _single(written).strip()
+        if known.models is not None and name not in known.models:
+            there = ", ".join(known.models)
+            raise Wrong(f"is no model of this bot{suggestion(name, known.models)} (there: {there})")
+        if not name or len(name) > self.most:
+            raise Wrong("must be the name of a model")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids of people, those that are kept out: more is narrower."""
+
+    words: str = "a list of ids, such as [42, 43]"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> frozenset[str]:
+        """Also one id, or ids with commas between."""
+        return frozenset(_ids(written))
+
+    def show(self, value: frozenset[str]) -> str:
+        """As a list in order."""
+        return _listed(value)
+
+    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+        """Those of both."""
+        return one | other
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Names of tools that are off: more is narrower."""
+
+    words: str = "a list of tools, such as [current_time]"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> frozenset[str]:
+        """They must be tools that there are."""
+        names = _items(written)
+        for name in names:
+            if known.tools is not None and name not in known.tools:
+                there = ", ".join(sorted(known.tools))
+                near = suggestion(name, known.tools)
+                raise Wrong(f"names a tool that is not there{near} (there: {there})")
+            if _TOOL.fullmatch(name) is None:
+                raise Wrong("must be a list of tools' names")
+        return frozenset(names)
+
+    def show(self, value: frozenset[str]) -> str:
+        """As a list in order."""
+        return _listed(value)
+
+    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+        """Those of both."""
+        return one | other
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is meant: everybody, or `admins` only, or people of some `ids` only, or both."""
+
+    admins: bool = False
+    ids: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """`members`, `admins`, or a list of ids."""
+
+    words: str = "members, admins, or a list of ids such as [42, 43]"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> People:
+        """An empty list would be nobody: that is what `paused` is for."""
+        word = written.strip().lower() if isinstance(written, str) else ""
+        if word in ("members", "member", "everybody"):
+            return People()
+        if word in ("admins", "admin"):
+            return People(admins=True)
+        parts = _items(written)
+        ids = [part for part in parts if part.lower() != "admins"]
+        if len(ids) < len(parts):  # as `show` writes what a ceiling has made of both
+            return People(True, frozenset(_ids(list(ids))))
+        if not ids:
+            raise Wrong("must not be empty: `paused: yes` keeps everybody out")
+        if isinstance(written, str) and not any(char.isdigit() for char in written):
+            raise Wrong(f"must be {self.words}")
+        return People(False, frozenset(_ids(written)))
+
+    def show(self, value: People) -> str:
+        """The word or the list."""
+        if value.ids is None:
+            return "admins" if value.admins else "members"
+        return _listed([*(("admins",) if value.admins else ()), *sorted(value.ids)])
+
+    def meet(self, one: People, other: People) -> People:
+        """Those who are meant by both."""
+        if one.ids is None or other.ids is None:
+            ids = other.ids if one.ids is None else one.ids
+        else:
+            ids = one.ids & other.ids
+        return People(one.admins or other.admins, ids)
+
+
+def usd_text(micro: int) -> str:
+    """Millionths as dollars: 500000 -> 0.50."""
+    dollars = Decimal(micro) / MICRO
+    decimals = next(n for n in (2, 4, 6) if dollars == round(dollars, n))
+    return f"{dollars:.{decimals}f}"
+
+
+def quoted(text: str) -> str:
+    """The text as one YAML value."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_PLAIN:
+        return text
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if char == "\n":
+        return "\\n"
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04X}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08X}"
+
+
+def _single(written: Value) -> str:
+    if not isinstance(written, str):
+        raise Wrong("must be a single value")
+    return written
+
+
+def _items(written: Value) -> list[str]:
+    if isinstance(written, dict):
+        raise Wrong("must be a list, such as [42, 43]")
+    found = re.split(r"[,\s]+", written) if isinstance(written, str) else written
+    if not all(isinstance(item, str) for item in found):
+        raise Wrong("must be a list of single values")
+    return [item.strip() for item in found if isinstance(item, str) and item.strip()]
+
+
+def _ids(written: Value) -> list[str]:
+    items = _items(written)
+    for item in items:
+        if item in SHARED_IDS:
+            raise Wrong(f"{item} stands for many people (anonymous admins, channels), not for one")
+        if _ID.fullmatch(item) is None or not any(char.isdigit() for char in item):
+            raise Wrong("must be a list of ids (/whoami tells them); names prove nothing")
+    return items
+
+
+def _listed(items: Collection[str]) -> str:
+    ordered = items if isinstance(items, list) else sorted(items)
+    return f"[{', '.join(ordered)}]"
+
+
+def _without_currency(text: str) -> str:
+    return re.sub(r"(?i)^\$\s*|\s*(?:\$|usd)$", "", text.strip())

@@ -1,0 +1,149 @@
+"""A chat's lines, `key: value`, read leniently where only one meaning is possible.
+
+What a phone, a text program or a chat does to a text is mended line by line, so that places stay right;
+then it is YAML. Everything that is wrong is reported at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bridge.faults import suggestion
+from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
+from bridge.limits.kinds import Known, Wrong, quoted
+from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown
+
+MOST_BYTES = 8 * 1024  # of a chat's file
+_KEY_LINE = re.compile(r"(?P<key>[A-Za-z][\w \t-]*?)[ \t]*[:：][ \t]*(?P<value>.*?)[ \t]*")
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_QUOTES = {"“": "”", "„": "“”", "«": "»", "‘": "’", "‚": "‘’", "”": "”", "’": "’"}
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " "})
+_INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff]")
+_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
+_TEXTS = frozenset(("instructions",))  # keys whose values may hold anything
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was understood: `values` by key, `removed` keys (`key: default`), and what is wrong."""
+
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    removed: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading:
+    """The lines of a file or message in which `keys` may stand."""
+    if len(raw) > MOST_BYTES:
+        return _failed(Fault(1, 1, "syntax", "more than 8 KB: leave out what is not a limit"))
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        return _failed(Fault(line, 1, "syntax", "a byte that is no UTF-8: save it as UTF-8"))
+    lines = mended(text)
+    if not any(_COMMENT.sub("", line).strip() for line in lines):
+        return Reading()
+    try:
+        document = parse("\n".join(lines).encode())
+    except Unparsable as error:
+        return _failed(error.fault)
+    return _understood(document, known, keys)
+
+
+def mended(text: str) -> list[str]:
+    """The lines with their obvious slips put right."""
+    return [_mended(line) for line in re.split(r"\r\n|\r|\n", text)]
+
+
+def _mended(line: str) -> str:
+    line = _INVISIBLE.sub("", line.translate(_SPACES))
+    if _FENCE.fullmatch(line):
+        return ""
+    found = _KEY_LINE.fullmatch(line)
+    if found is None or not found["value"]:
+        return line if found is None else f"{found['key']}:"
+    value = _straight(found["value"])
+    if (
+        plain_key(found["key"]) in _TEXTS
+        and re.search(r":\s|:$", value)
+        and value[0] not in "\"'|>"
+    ):
+        value = quoted(_COMMENT.sub("", value).strip())
+    return f"{found['key']}: {value}"
+
+
+def _straight(value: str) -> str:
+    """Curly quotes around the whole value become straight ones."""
+    closing = _QUOTES.get(value[0])
+    if closing is None or len(value) < 2 or value[-1] not in closing + '"':
+        return value
+    return quoted(value[1:-1]) if value[1:-1] else '""'
+
+
+def plain_key(written: str) -> str:
+    """`Cost per day-USD` -> `cost_per_day_usd`."""
+    return re.sub(r"[\s_-]+", "_", written.strip().lower()).strip("_")
+
+
+def line_of(fault: Fault) -> str:
+    """A fault as the chat is told it."""
+    return f"line {fault.line}, {fault.key}: {fault.message}"
+
+
+def _failed(fault: Fault) -> Reading:
+    return Reading(faults=(fault,))
+
+
+def _understood(document: Document, known: Known, keys: Collection[Key[Any]]) -> Reading:
+    allowed = {key.name: key for key in keys}
+    values: dict[str, Any] = {}
+    removed: list[str] = []
+    faults = list(document.faults)
+    first: dict[str, int] = {}
+    for (written,), (line, column) in _of_top(document):
+        name = plain_key(written)
+        if name in first:
+            message = f"is there twice; first in line {first[name]}"
+            faults.append(Fault(line, column, name, message))
+            continue
+        first[name] = line
+        key = allowed.get(name)
+        if key is None:
+            faults.append(Fault(line, column, shown(name), _unknown(name, allowed)))
+        elif written in document.values:
+            _take(key, document.values[written], (line, column), known, values, removed, faults)
+    return Reading(values, tuple(removed), tuple(sorted(faults)))
+
+
+def _of_top(document: Document) -> list[tuple[tuple[str], tuple[int, int]]]:
+    return [
+        ((str(path[0]),), place) for path, place in document.positions.items() if len(path) == 1
+    ]
+
+
+def _take(
+    key: Key[Any],
+    written: Value,
+    place: tuple[int, int],
+    known: Known,
+    values: dict[str, Any],
+    removed: list[str],
+    faults: list[Fault],
+) -> None:
+    if isinstance(written, str) and written.strip().lower() == DEFAULT:
+        removed.append(key.name)
+        return
+    try:
+        values[key.name] = key.kind.read(written, known)
+    except Wrong as error:
+        faults.append(Fault(*place, key.name, str(error)))
+
+
+def _unknown(name: str, allowed: Collection[str]) -> str:
+    if name in BY_NAME:
+        return f"cannot be set here (only {', '.join(allowed)})"
+    return f"unknown key{suggestion(name, allowed)}"

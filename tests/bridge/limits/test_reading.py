@@ -1,0 +1,154 @@
+"""A chat's lines: what is understood, what is refused, and that nothing is guessed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.limits.keys import KEYS, TOPIC_KEYS
+from bridge.limits.kinds import Known, People
+from bridge.limits.reading import MOST_BYTES, line_of, read
+from tests.bridge.limits.values import MODELS, TOOLS, layers
+
+KNOWN = Known(models=MODELS, tools=TOOLS)
+
+
+def value(line: str) -> object:
+    reading = read(line.encode(), KNOWN)
+    assert not reading.faults, reading.faults
+    (found,) = reading.values.values()
+    return found
+
+
+def fault(text: str, known: Known = KNOWN) -> str:
+    reading = read(text.encode(), known)
+    assert len(reading.faults) == 1, reading
+    return line_of(reading.faults[0])
+
+
+@given(layers)
+def test_what_is_written_is_read_again(values: dict[str, object]) -> None:
+    shown = {key.name: key.show(values[key.name]) for key in KEYS if key.name in values}
+    text = "\n".join(f"{name}: {written}" for name, written in shown.items())
+    reading = read(text.encode(), KNOWN)
+    assert not reading.faults
+    assert reading.values == values
+
+
+@given(st.binary(max_size=400) | st.text(max_size=400).map(lambda t: t.encode("utf-8", "replace")))
+def test_no_text_breaks_it(raw: bytes) -> None:
+    reading = read(raw, KNOWN)
+    assert all(fault.message for fault in reading.faults)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cost_per_day_usd: 3", 3_000_000),
+        ("Cost per day USD: 3.50", 3_500_000),
+        ("cost-per-day-usd: $3", 3_000_000),
+        ("cost_per_day_usd: 3 USD", 3_000_000),
+        ("cost_per_day_usd：3", 3_000_000),
+        ("cost_per_day_usd:\u00a03", 3_000_000),
+        ("cost_per_day_usd :3", 3_000_000),
+        ("cost_per_day_usd: “3”", 3_000_000),
+        ("cost_per_day_usd: 0.005", 5_000),
+        ("cost_per_day_usd: 0", 0),
+        ("cost_per_day_usd: 1k", 1_000_000_000),
+        ("```yaml\ncost_per_day_usd: 3\n```", 3_000_000),
+        ("\ufeffcost_per_day_usd: 3  # whole chat", 3_000_000),
+        ("tokens_per_day: 50k", 50_000),
+        ("tokens_per_day: 1.5m", 1_500_000),
+        ("tokens_per_day: 500_000", 500_000),
+        ("paused: on", True),
+        ("paused: No", False),
+        ("who_can_ask: Admins", People(admins=True)),
+        ("who_can_ask: [0123, -42]", People(ids=frozenset({"0123", "-42"}))),
+        ("who_can_ask: 1e5", People(ids=frozenset({"1e5"}))),
+        ("blocked: 42", frozenset({"42"})),
+        ("blocked: 42, 43", frozenset({"42", "43"})),
+        ("blocked:\n  - 42\n  - 43", frozenset({"42", "43"})),
+        ("blocked: []", frozenset()),
+        ("when limit reached: tell-once", "tell_once"),
+        ("instructions: Note: be brief", "Note: be brief"),
+        ("instructions: «Be brief»", "Be brief"),
+        ("instructions: 12:30", "12:30"),
+        ("instructions: |\n  One.\n  Two: 2.", "One.\nTwo: 2."),
+    ],
+)
+def test_what_can_mean_one_thing_is_understood(line: str, expected: object) -> None:
+    assert value(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("tokens_per_day: 50.000", "50.000 can mean 50 or 50000"),
+        ("cost_per_day_usd: 0,50", "0,50 can mean 0.50 or 50"),
+        ("cost_per_day_usd: 12.345", "12.345 can mean 12.3450 or 12345"),
+        ("tokens_per_day: 1,5m", "1,5m can mean 1.5m or 15m"),
+        ("tokens_per_day: 1.000.000", "write it without marks between the digits: 1000000"),
+        ("tokens_per_day: 1.5", "must be a whole number"),
+        ("tokens_per_day: -1", "must be 0 or more"),
+        ("tokens_per_day: unlimited", "must be a number"),
+        ("tokens_per_day: 1e5", "must be a number"),
+        ("tokens_per_day:", "is empty"),
+        ("tokens_per_day: ~", "is empty"),
+        ("tokens_per_day: null", "is empty"),
+        ('tokens_per_day: ""', "is empty"),
+        ("longest_answer_characters: 10", "must be 200 to 100000"),
+        ("paused: 12:30", "must be yes or no"),
+        ("tokens_per_dy: 1", "unknown key, did you mean tokens_per_day?"),
+        ("who_can_ask: []", "must not be empty"),
+        ("who_can_ask: ana", "must be members, admins"),
+        ("blocked: [1087968824]", "stands for many people"),
+        ("blocked: [Ana]", "must be a list of ids"),
+        ("model: claude-opus", "is no model of this bot"),
+        ("tools_off: [curent_time]", "did you mean current_time?"),
+        ("timezone: Europe/Berln", "did you mean Europe/Berlin?"),
+        ("timezone: CEST5", "is no IANA time zone"),
+        ("paused: {a: b}", "must be a single value"),
+        ("paused: &x no", "anchors"),
+        ("paused: !!bool no", "tags"),
+        ("paused: no\n---\npaused: yes", "a second document"),
+        ("paused: no\nPaused: yes", "is there twice; first in line 1"),
+        ("paused: no\npaused: yes", "is there twice; first in line 1"),
+        ("\tpaused: no", "a tab is not allowed"),
+        ("just words", "must consist of `key: value` lines"),
+        ("# " + "x" * MOST_BYTES, "more than 8 KB"),
+    ],
+)
+def test_what_cannot_is_refused_with_its_reason(text: str, told: str) -> None:
+    assert told in fault(text)
+
+
+def test_all_faults_come_at_once_with_their_lines() -> None:
+    text = "paused: no\ncost_per_day_usd: 0,50\n\ntokens per day: many\nfoo: 1\n"
+    found = [line_of(fault) for fault in read(text.encode(), KNOWN).faults]
+    assert [line.split(":")[0] for line in found] == [
+        "line 2, cost_per_day_usd",
+        "line 4, tokens_per_day",
+        "line 5, foo",
+    ]
+
+
+def test_default_removes_a_key() -> None:
+    reading = read(b"tokens_per_day: Default\npaused: yes", KNOWN)
+    assert reading.removed == ("tokens_per_day",)
+    assert reading.values == {"paused": True}
+
+
+def test_a_cost_needs_prices_and_the_missing_one_is_named() -> None:
+    told = fault("cost_per_day_usd: 3", Known(unpriced=("local",)))
+    assert "models.local.price" in told
+    assert not read(b"tokens_per_day: 3k", Known(unpriced=("local",))).faults
+
+
+def test_a_topic_has_keys_of_its_own_only() -> None:
+    (found,) = read(b"tokens_per_day: 3k", KNOWN, TOPIC_KEYS).faults
+    assert "cannot be set here" in found.message
+
+
+def test_comments_alone_are_no_limits() -> None:
+    assert read(b"# nothing yet\n\n", KNOWN) == read(b"", KNOWN)
