@@ -25,7 +25,13 @@ from channels.base import (
     Resumed,
     StopControl,
 )
-from channels.errors import ChannelError, ChannelUnavailable, NotStored, Unreachable
+from channels.errors import (
+    ChannelError,
+    ChannelUnavailable,
+    NotStored,
+    Uncertain,
+    Unreachable,
+)
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
 from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome
@@ -247,20 +253,19 @@ class Deliveries:
             log.info("reply %s: the chat cannot be reached; the answer is stored", reply.key)
             await self._gone(destination(reply), error)
             return None, "unreachable"
-        except ChannelError as error:
-            await self._errors.report(error, f"delivery of {reply.key}")
-            return None, "incomplete"
         except Exception as error:  # noqa: BLE001 - a border: reported and told, and the run ends
             await self._tell_of(error, reply)
             return None, "incomplete"
         return delivered, "delivered" if delivered.complete else "halted"
 
     async def _tell_of(self, error: Exception, reply: OutboxReply) -> None:
+        """Something of the reply has not arrived, or nobody can say whether it has."""
         error_id = await self._errors.report(error, f"delivery of {reply.key}")
         channel = self._channels[reply.place.channel]
+        say = Say(self._texts, reply.language, channel.capabilities)
+        key = "may_be_missing" if isinstance(error, Uncertain) else "error"
         sink = channel.open_reply(destination(reply), reply_to=reply.reply_to)
-        text = Say(self._texts, reply.language)("error", id=error_id)
-        await notify(sink, text, f"reply {reply.key}")
+        await notify(sink, say(key, id=error_id), f"reply {reply.key}")
 
     async def _persistently(
         self, sink: ReplySink, parts: list[ReplyPart], note: str, token: CancelToken | None

@@ -13,6 +13,7 @@ from agent.messages import user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.loading import load
+from channels.errors import ReplyRefused, Uncertain
 from channels.testing import PART_CHARACTERS
 from memory.conversations import SessionPlace
 from tests.bridge.bed import Bed, bed
@@ -269,3 +270,20 @@ async def test_the_last_answer_is_sent_again_from_storage(tmp_path: Path) -> Non
         assert "model" in (await it.ask("/status")).lower()
         assert await it.ask("/resend") == FOUR_PARTS
         assert len(it.provider.requests) == 1
+
+
+async def test_what_may_not_have_arrived_is_told_and_can_be_had_again(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["An answer."]) as it:
+        it.channel.failures = [Uncertain("cut")]
+        await it.send("hi")
+        await it.until(lambda: any("/resend" in text for text in it.channel.finals))
+        await it.bridge.idle()
+        assert "An answer." not in it.channel.finals
+        assert await it.ask("/resend") == "An answer."
+
+
+async def test_a_refused_answer_is_told_with_an_error_id(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["An answer."]) as it:
+        it.channel.failures = [ReplyRefused("no")]
+        await it.send("hi")
+        await it.until(lambda: any("Error id" in text for text in it.channel.finals))
