@@ -1,0 +1,120 @@
+"""Text as the words that are searched for: folded like SQLite's `unicode61` with its diacritics off,
+and one word for each character of scripts that are written without spaces between words.
+
+FTS5 gets these words with a space between them and cuts there (tokenizer `ascii`), so that what a
+word is does not depend on SQLite's tables. A search in Chinese, Japanese, Korean or Thai is a phrase
+of characters, which finds words of any length; a trigram index finds none under three characters.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Scripts in which words are not set apart by spaces, or (Korean) carry endings without one: Thai, Lao,
+# Tibetan, Myanmar, Khmer, Tai, kana, Hangul, Bopomofo, Yi and ideographs.
+_UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u309f\u30a1-\u30fa\u30fc-\u312f\u3131-\u318f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3"
+    "\uf900-\ufaff\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff\U00020000-\U000323af"
+)
+# Accents of alphabets, Hebrew points, Arabic vowel signs, Arabic's mark that only stretches a word, and
+# what joins or parts the shapes of letters.
+_DROPPED = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u200c\u200d]"
+)
+# Blocks whose vowel signs belong to a word, though `\w` does not hold them.
+_SIGNED = "\u0710-\u085f\u0900-\u0963\u0966-\u096f\u0971-\u0dff\u1b00-\u1cff\ua8e0-\uaaff"
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_SIGNED}])+")
+_ALONE = re.compile(f"[{_UNSPACED}]")
+_QUOTED = re.compile(r'"([^"]*)"')
+
+SHORTEST_BEGINNING = 3  # letters of a word that stands for longer ones too
+PAIR = 2
+
+
+def fold(text: str) -> str:
+    """The text without case, width and accents."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = _DROPPED.sub("", unicodedata.normalize("NFKD", plain))
+    return unicodedata.normalize("NFC", plain).replace("ı", "i")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded, in their order."""
+    folded = fold(text)
+    if folded.isascii():
+        return _ASCII_WORD.findall(folded)
+    return _WORD.findall(folded)
+
+
+def normalised(text: str) -> str:
+    """What two texts have in common that say the same in the same words."""
+    return " ".join(words(text))
+
+
+def contains(text: str, phrase: str) -> bool:
+    """Whether the normalised text `text` holds the normalised `phrase` word by word."""
+    return f" {phrase} " in f" {text} "
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that stand side by side. `beginning`: the last one may go on."""
+
+    words: tuple[str, ...]
+    beginning: bool
+
+    def fts(self) -> str:
+        """As FTS5 writes it. The words hold letters and digits only."""
+        return f'"{" ".join(self.words)}"' + (" *" if self.beginning else "")
+
+
+def phrases(query: str) -> list[Phrase]:
+    """What is asked for: each word by itself, what stands in double quotes as it is. No phrase comes
+    twice."""
+    found: dict[Phrase, None] = {}
+    for quoted in _QUOTED.findall(query):
+        found |= dict.fromkeys(_phrase(quoted, beginning=False))
+    for word in _QUOTED.sub(" ", query).split():
+        found |= dict.fromkeys(_phrase(word, beginning=True))
+    return list(found)
+
+
+def looser(asked: Sequence[Phrase]) -> list[Phrase]:
+    """The same in smaller pieces: a run of characters without spaces in pairs, other words alone."""
+    found: dict[Phrase, None] = {}
+    for phrase in asked:
+        run: list[str] = []
+        for word in phrase.words:
+            if _ALONE.match(word):
+                run.append(word)
+                continue
+            found |= dict.fromkeys(_pairs(run))
+            run = []
+            found[Phrase((word,), phrase.beginning and len(word) >= SHORTEST_BEGINNING)] = None
+        found |= dict.fromkeys(_pairs(run))
+    return list(found)
+
+
+def _pairs(run: Sequence[str]) -> list[Phrase]:
+    if len(run) <= PAIR:
+        return [Phrase(tuple(run), beginning=False)] if run else []
+    return [Phrase(tuple(run[i : i + PAIR]), beginning=False) for i in range(len(run) - 1)]
+
+
+def _phrase(text: str, *, beginning: bool) -> list[Phrase]:
+    parts = words(text)
+    if not parts:
+        return []
+    last = parts[-1]
+    goes_on = beginning and len(last) >= SHORTEST_BEGINNING
+    return [Phrase(tuple(parts), goes_on and not _ALONE.match(last))]
