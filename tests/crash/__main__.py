@@ -1,0 +1,71 @@
+"""`python -m tests.crash [--kills 500]`: rounds of kills, each on fresh servers and data.
+
+The seed is printed; the environment's `SEED` repeats one. `ROUND` runs that round alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.crash.nursery import Nursery
+from tests.crash.plan import POINTS, STOP_POINTS, lives
+from tests.crash.round import Round
+
+IN_A_ROUND = 25
+LARGE = 10  # each of so many rounds has 100 chats
+
+
+async def main(kills: int, seed: str) -> int:
+    """The exit code."""
+    print(f"SEED={seed}", flush=True)
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections that were cut
+    points = [*POINTS, *STOP_POINTS]
+    random.Random(seed).shuffle(points)
+    deaths: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    only = os.environ.get("ROUND")
+    async with Nursery() as nursery:
+        for number in range(kills // IN_A_ROUND):
+            if only is not None and number != int(only):
+                continue
+            large = number % LARGE == LARGE - 1
+            first = number * IN_A_ROUND
+            named = [points[(first + i) % len(points)] for i in range(IN_A_ROUND)]
+            folder = Path(tempfile.mkdtemp(prefix="galata-crash-"))
+            began = time.monotonic()
+            drawn = lives(f"{seed}:{number}", IN_A_ROUND, busy=40 if large else 4, points=named)
+            found = await Round(nursery, folder, private=49 if large else 6).run(drawn)
+            deaths += found.deaths
+            counted += found.findings.counted
+            print(
+                f"round {number}: {found.deaths.total()} kills, {found.asked} questions,"
+                f" {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
+            if found.findings.wrong:
+                print(f"SEED={seed} ROUND={number}, last at {found.last}, {folder}")
+                print(found.findings.told())
+                return 1
+    print(f"{deaths.total()} kills")
+    for name, count in [*deaths.most_common(), *counted.most_common()]:
+        print(f"{count:6} {name}")
+    missed = [point for point in points if not deaths[point]]
+    print(f"never killed at: {', '.join(missed) or 'none of them'}")
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=500)
+    options = parser.parse_args()
+    sys.exit(asyncio.run(main(options.kills, os.environ.get("SEED") or secrets.token_hex(4))))

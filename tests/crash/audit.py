@@ -1,0 +1,236 @@
+"""What has to hold when everything has settled, whatever was killed before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent.history import violations
+from agent.messages import Message, TextBlock, decode
+from bridge.loading import closed
+from tests.crash.bot import LEDGER
+from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
+
+DATABASE = "galata.db"
+NOTE = "(This part may have come before"
+GIVEN_UP = "I was interrupted each time"
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A question that a person wrote. `stopped`: they have tried to stop something since, or at that
+    moment."""
+
+    number: int
+    kind: str
+    place: Place
+    person: int
+    message: Any
+    stopped: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was written."""
+        return f"q{self.number}{self.kind}"
+
+    @property
+    def kind_words(self) -> set[int]:
+        """The numbers of the words of its answer."""
+        return set(range(1, WORDS[self.kind] + 1))
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong, with the place where that is known; and what may be, counted."""
+
+    wrong: list[tuple[str, Place | None]] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def add(self, what: str, place: Place | None = None) -> None:
+        """Something is wrong."""
+        self.wrong.append((what, place))
+
+    def told(self) -> str:
+        """All of it, with the transcripts of the places."""
+        lines = [f"{what} [{place.name}]" if place else what for what, place in self.wrong]
+        places = {place.name: place for _, place in self.wrong if place}
+        for name, place in list(places.items())[:3]:
+            lines += ["", name, *place.transcript()]
+        return "\n".join(lines)
+
+
+def audit(world: World, asked: Sequence[Asked], data: Path, findings: Findings) -> None:
+    """Look at everything."""
+    for what in world.model.twice:
+        findings.add(what)
+    for refusal in world.llm.refusals:
+        findings.add(f"the model's API refuses: {refusal}")
+    for violation in world.slack.violations:
+        findings.add(f"Slack refuses: {violation}")
+    _look_at_ledger(data, findings)
+    with closing(sqlite3.connect(data / DATABASE)) as database:
+        database.row_factory = sqlite3.Row
+        stored = _Stored(database, findings)
+        stored.look()
+        for one in asked:
+            _look_at_question(one, stored, findings)
+    for place in world.places:
+        _look_at_place(place, [one for one in asked if one.place is place], findings)
+
+
+def _look_at_ledger(data: Path, findings: Findings) -> None:
+    ledger = data / LEDGER
+    keys = Counter(ledger.read_text("utf-8").split()) if ledger.exists() else Counter[str]()
+    findings.counted["effects of tools"] += len(keys)
+    for key, count in keys.items():
+        if count > 1:
+            findings.add(f"the tool was executed {count} times for {key}")
+
+
+class _Stored:
+    """The database."""
+
+    def __init__(self, database: sqlite3.Connection, findings: Findings) -> None:
+        self._database = database
+        self._findings = findings
+        self.outcomes: dict[int, list[str]] = defaultdict(list)  # of each question's inbox rows
+        self.takeovers: dict[int, int] = {}
+        self.unsure: set[int] = set()  # questions whose answer has a part that is not sent again
+        self.calls: dict[int, set[int]] = defaultdict(set)  # question -> model calls in the history
+
+    def look(self) -> None:
+        """All that needs nothing but the database."""
+        for pragma in ("integrity_check", "foreign_key_check"):
+            rows = [tuple(row) for row in self._database.execute(f"PRAGMA {pragma}")]
+            if rows not in ([], [("ok",)]):
+                self._findings.add(f"{pragma}: {rows}")
+        for what, sql in (
+            ("messages", "SELECT COUNT(*) FROM inbox WHERE state = 'open'"),
+            ("replies", "SELECT COUNT(*) FROM outbox WHERE state = 'open'"),
+            ("runs", "SELECT COUNT(*) FROM runs WHERE state <> 'settled'"),
+        ):
+            count = self._database.execute(sql).fetchone()[0]
+            if count:
+                self._findings.add(f"{count} {what} are still open")
+        self._look_at_inbox()
+        self._look_at_outbox()
+        self._look_at_histories()
+
+    def _look_at_inbox(self) -> None:
+        for row in self._database.execute(
+            "SELECT i.body, i.outcome, r.takeovers FROM inbox i"
+            " LEFT JOIN runs r ON r.run_id = i.run_id WHERE i.kind = 'turn'"
+        ):
+            for number, _ in QUESTION.findall(row["body"]):
+                self.outcomes[int(number)].append(row["outcome"])
+                self.takeovers[int(number)] = row["takeovers"] or 0
+
+    def _look_at_outbox(self) -> None:
+        for row in self._database.execute(
+            "SELECT o.outcome, p.state, i.body FROM outbox o JOIN outbox_parts p ON p.reply_id = o.id"
+            " JOIN inbox i ON i.run_id = o.key"
+        ):
+            if row["state"] in ("uncertain", "resending"):
+                for number, _ in QUESTION.findall(row["body"]):
+                    self.unsure.add(int(number))
+            elif row["outcome"] in ("unreachable", "incomplete"):
+                self._findings.add(f"a reply is {row['outcome']}: {QUESTION.findall(row['body'])}")
+
+    def _look_at_histories(self) -> None:
+        questions: Counter[str] = Counter()
+        words: Counter[str] = Counter()
+        sessions: dict[int, dict[str, list[Message]]] = defaultdict(dict)
+        rows = self._database.execute(
+            "SELECT session_id, run_id, body FROM messages ORDER BY id, ordinal"
+        )
+        for row in rows:
+            message = decode(row["body"])
+            sessions[row["session_id"]].setdefault(row["run_id"], []).append(message)
+            seen, pattern = (questions, QUESTION) if message.role == "user" else (words, WORD)
+            seen.update(found.group() for found in pattern.finditer(message.text))
+            if message.role == "assistant":
+                for question, call, _ in WORD.findall(message.text):
+                    self.calls[int(question)].add(int(call))
+        for what, count in (questions + words).items():
+            if count > 1:
+                self._findings.add(f"{what} stands {count} times in the history")
+        for session, runs in sessions.items():
+            history = [message for run in runs.values() for message in closed(tuple(run))]
+            for wrong in violations([*history, Message("user", (TextBlock("next"),))]):
+                self._findings.add(f"history of session {session}: {wrong}")
+
+
+def _look_at_question(one: Asked, stored: _Stored, findings: Findings) -> None:
+    outcomes = stored.outcomes[one.number]
+    if len(outcomes) != 1:
+        findings.add(f"{one.text} is {len(outcomes)} times in the inbox", one.place)
+        return
+    findings.counted[outcomes[0]] += 1
+    if outcomes[0] == "cancelled" and not one.stopped:
+        findings.add(f"{one.text} was cancelled by nobody", one.place)
+    if outcomes[0] == "failed":
+        if stored.takeovers[one.number] < 2:
+            findings.add(f"{one.text} failed", one.place)
+        elif not any(GIVEN_UP in shown.text for shown in one.place.shown()):
+            findings.add(f"{one.text} was given up, and nobody was told", one.place)
+    if outcomes[0] == "answered":
+        _look_at_answer(one, stored, findings)
+
+
+def _look_at_answer(one: Asked, stored: _Stored, findings: Findings) -> None:
+    """Whole, of one model call, and that of the history."""
+    calls = stored.calls[one.number]
+    if len(calls) != 1:
+        findings.add(f"{one.text} has {len(calls)} answers in the history", one.place)
+        return
+    seen = [word for shown in one.place.shown() for word in shown.words if word[0] == one.number]
+    if {call for _, call, _ in seen} - calls:
+        findings.add(f"{one.text}: the chat shows another answer than the history", one.place)
+    numbers = {number for _, _, number in seen}
+    if one.stopped and numbers != set(range(1, len(numbers) + 1)):
+        findings.add(f"{one.text}: the stopped answer has gaps", one.place)
+    missing = one.kind_words - numbers
+    if missing and not one.stopped:
+        what = f"{one.text}: {len(missing)} words of its answer are missing"
+        if one.number in stored.unsure:
+            findings.counted["parts of which nobody knows whether they arrived"] += 1
+        else:
+            findings.add(what, one.place)
+
+
+def _look_at_place(place: Place, asked: Sequence[Asked], findings: Findings) -> None:
+    shown = place.shown()
+    for message in shown:
+        if message.stoppable:
+            findings.add(f"message {message.id} has a dead Stop button", place)
+        findings.counted["bare previews left"] += message.text == BARE
+    for one in asked:
+        if place.marked(one.message):
+            findings.add(f"{one.text} still has the mark of waiting", place)
+    for what in _twice(shown):
+        findings.add(what, place)
+
+
+def _twice(shown: Sequence[Shown]) -> Iterator[str]:
+    """Answers' words that stand in two messages, of which the later does not say so."""
+    first: dict[tuple[int, int], str] = {}
+    told: set[tuple[int, str]] = set()
+    noted = ""
+    for message in shown:
+        if message.text.strip().startswith(NOTE):
+            noted = message.id
+        own = set(message.words)
+        if len(own) < len(message.words):
+            yield f"message {message.id} shows words twice"
+        for question, _, number in own:
+            before = first.setdefault((question, number), message.id)
+            if before != message.id and NOTE not in message.text and not noted:
+                told.add((question, f"{before} and {message.id}"))
+        noted = noted if noted == message.id else ""
+    for question, where in sorted(told):
+        yield f"the answer to q{question} stands in {where}"

@@ -1,0 +1,199 @@
+"""One round: a bot that dies again and again while people write, then a last one that settles all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGTERM
+
+from tests.crash.audit import DATABASE, Asked, Findings, audit
+from tests.crash.nursery import Bot, Nursery
+from tests.crash.plan import Act, Life
+from tests.crash.trouble import make_trouble
+from tests.crash.world import KINDS, World
+
+MOST_S = 3.0  # for a process to come to its point; then it is killed wherever it is
+SETTLE_S = 40.0
+EXIT_S = 15.0
+
+
+@dataclass(slots=True)
+class Result:
+    """What a round has found. `deaths`: at which points, or at an instant; `ended`: processes that
+    came to a graceful end before they could be killed."""
+
+    findings: Findings = field(default_factory=Findings)
+    deaths: Counter[str] = field(default_factory=Counter)
+    ended: int = 0
+    asked: int = 0
+    last: str = ""
+
+
+class Round:
+    """To be run once."""
+
+    def __init__(self, nursery: Nursery, folder: Path, *, private: int) -> None:
+        self._nursery = nursery
+        self._folder = folder
+        self._data = folder / "data"
+        self._world = World(private)
+        self._asked: list[Asked] = []
+        self._result = Result()
+        self._starts = 0
+
+    async def run(self, lives: Iterable[Life]) -> Result:
+        """All lives, one after the other, then one that is let live until all is settled."""
+        await self._world.start()
+        (self._folder / "config.yaml").write_text(json.dumps(self._world.config()))
+        try:
+            async with asyncio.TaskGroup() as acting:
+                for life in lives:
+                    await self._live(life, acting)
+            await self._settle()
+        finally:
+            await self._world.stop()
+        self._result.asked = len(self._asked)
+        audit(self._world, self._asked, self._data, self._result.findings)
+        return self._result
+
+    async def _start(self, point: str | None = None, nth: int = 1, arm_s: float = 0.0) -> Bot:
+        self._starts += 1
+        return await self._nursery.start(
+            self._folder / f"{self._starts:03}.log",
+            config=str(self._folder / "config.yaml"),
+            data=str(self._data),
+            point=point,
+            nth=nth,
+            arm_s=arm_s,
+        )
+
+    async def _live(self, life: Life, acting: asyncio.TaskGroup) -> None:
+        bot = await self._start(life.point, life.nth, life.after_s)
+        for act in life.acts:
+            acting.create_task(self._act(act))
+        if life.stop_s is not None and not await bot.ends_within(life.stop_s):
+            bot.kill(SIGTERM)
+        if not await bot.ends_within(MOST_S if life.point else life.after_s):
+            bot.kill()
+            await bot.ended.wait()
+        self._note_death(bot, in_order=life.stop_s is not None)
+        await asyncio.sleep(life.down_s)
+
+    def _note_death(self, bot: Bot, *, in_order: bool) -> None:
+        point = bot.point if bot.was_killed else None
+        self._result.last = point or "an instant"
+        if bot.was_killed:
+            self._result.deaths[self._result.last] += 1
+        elif in_order and bot.status == 0:
+            self._result.ended += 1
+        else:
+            self._unexpected(bot)
+        for line in bot.lines():
+            if "Traceback" in line or " ERROR " in line:
+                self._result.findings.counted["errors in logs"] += 1
+
+    def _unexpected(self, bot: Bot) -> None:
+        tail = "\n".join(bot.lines()[-25:])
+        self._result.findings.add(f"a process ended by itself ({bot.status}):\n{tail}")
+
+    # ---- what happens meanwhile ---------------------------------------------------------------
+
+    async def _act(self, act: Act) -> None:
+        await asyncio.sleep(act.at)
+        world = self._world
+        place = world.places[act.place % len(world.places)]
+        person = act.person % place.size
+        match act.what:
+            case "ask":
+                kind = KINDS[act.choice % len(KINDS)]
+                number = len(self._asked) + 1
+                one = Asked(number, kind, place, person, None)
+                self._asked.append(one)
+                one.message = place.ask(person, one.text)
+            case "again" if self._asked:
+                one = self._asked[-1 - act.choice % min(len(self._asked), 8)]
+                one.place.again(one.message)
+            case "cancel" if self._asked:
+                one = self._asked[-1 - act.choice % min(len(self._asked), 3)]
+                self._stopping(one)
+                one.place.say(one.person, "cancel")
+            case "press" if self._asked:
+                for one in self._asked[-6:]:
+                    if one.place.press_stop():
+                        self._stopping(one)
+                        break
+            case "trouble":
+                await make_trouble(world, act.choice)
+            case _:
+                pass
+
+    def _stopping(self, one: Asked) -> None:
+        """Whatever is not answered there by now may be stopped."""
+        shown = {q for message in one.place.shown() for q, _, _ in message.words}
+        for other in self._asked:
+            if other.place is one.place and (other.number not in shown or self._may_run(other)):
+                other.stopped = True
+
+    def _may_run(self, one: Asked) -> bool:
+        words = {w for m in one.place.shown() for q, _, w in m.words if q == one.number}
+        buttons = any(m.stoppable for m in one.place.shown())
+        return words != one.kind_words or buttons
+
+    # ---- the end ------------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        bot = await self._start()
+        why = "it did not start"
+        end = time.monotonic() + SETTLE_S
+        while time.monotonic() < end and not bot.ended.is_set():
+            why = next(self._unsettled(), "")
+            if not why:
+                break
+            await asyncio.sleep(0.1)
+        if why:
+            self._result.findings.add(f"not settled after {SETTLE_S} s: {why}")
+        bot.kill(SIGTERM)
+        if not await bot.ends_within(EXIT_S):
+            self._result.findings.add("the last process does not stop")
+            bot.kill()
+            await bot.ended.wait()
+        if bot.status != 0:
+            self._unexpected(bot)
+
+    def _unsettled(self) -> Iterator[str]:
+        """What is still to come."""
+        world = self._world
+        if world.telegram.updates.pending:
+            yield "updates are not fetched"
+        if any(not delivery.done for delivery in world.slack.deliveries):
+            yield "events are not acknowledged"
+        yield from _open(self._data / DATABASE)
+        waits: dict[str, Callable[[], bool]] = {
+            "Stop buttons": lambda: any(m.stoppable for p in world.places for m in p.shown()),
+            "marks": lambda: any(one.place.marked(one.message) for one in self._asked),
+        }
+        for what, there in waits.items():
+            if there():
+                yield f"there are {what}"
+
+
+def _open(path: Path) -> Iterator[str]:
+    if not path.exists():
+        yield "there is no database"
+        return
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        for table, condition in (
+            ("inbox", "state = 'open'"),
+            ("runs", "state <> 'settled'"),
+            ("outbox", "state = 'open'"),
+        ):
+            found = database.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
+            if found[0]:
+                yield f"{found[0]} rows of {table} are open"

@@ -1,0 +1,105 @@
+"""What platforms and providers do to a bot, beside its deaths."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tests.crash.world import World
+from tests.servers.llm import HttpReply
+
+AWAY_S = 0.3
+
+
+async def make_trouble(world: World, choice: int) -> None:
+    """One of them; a request that may not be sent again is only cut after it has been carried out."""
+    await TROUBLES[choice % len(TROUBLES)](world, choice // len(TROUBLES))
+
+
+async def _flood(world: World, choice: int) -> None:
+    chats = list(world.telegram.chats.values())
+    world.telegram.flood(chats[choice % len(chats)], retry_after=1, count=2)
+
+
+async def _telegram_fails(world: World, choice: int) -> None:
+    for method, acted in (("editMessageText", False), ("sendMessage", True)):
+        world.telegram.fail_next(method, status=502, html=bool(choice % 2), acted=acted)
+
+
+async def _telegram_cuts(world: World, choice: int) -> None:
+    for method, acted in (("editMessageText", bool(choice % 2)), ("sendMessage", True)):
+        world.telegram.fail_next(method, drop=choice % 3 == 0, reset=choice % 3 != 0, acted=acted)
+
+
+async def _telegram_poll_ends(world: World, choice: int) -> None:
+    if choice % 2:
+        world.telegram.end_poll()
+    else:
+        world.telegram.end_poll(502, "Bad Gateway")
+
+
+async def _telegram_goes(world: World, choice: int) -> None:
+    await world.telegram.stop()
+    await asyncio.sleep(AWAY_S)
+    await world.telegram.start()
+
+
+async def _slack_limits(world: World, choice: int) -> None:
+    world.slack.rate_limit(("chat.postMessage", "chat.update")[choice % 2], 1, count=2)
+
+
+async def _slack_fails(world: World, choice: int) -> None:
+    world.slack.fail_next("chat.update", html=True, status=503)
+    world.slack.fail_next("chat.postMessage", html=True, status=503, acted=True)
+
+
+async def _slack_cuts(world: World, choice: int) -> None:
+    world.slack.fail_next("chat.update", drop=True, acted=bool(choice % 2))
+    world.slack.fail_next("chat.postMessage", drop=True, acted=True)
+
+
+async def _socket_ends(world: World, choice: int) -> None:
+    if choice % 2:
+        world.slack.socket.cut()
+    else:
+        world.slack.socket.disconnect()
+
+
+async def _slack_goes(world: World, choice: int) -> None:
+    port = int(world.slack.origin.rpartition(":")[2])
+    await world.slack.stop()
+    await asyncio.sleep(AWAY_S)
+    await world.slack.start(port)
+
+
+async def _model_fails(world: World, choice: int) -> None:
+    status = (500, 529, 429, 503)[choice % 4]
+    world.model.trouble.append(HttpReply(status, {"type": "error"}))
+
+
+async def _model_cuts(world: World, choice: int) -> None:
+    world.model.trouble.append("reset" if choice % 2 else "cut")
+
+
+async def _model_goes(world: World, choice: int) -> None:
+    port = world.llm.port
+    await world.llm.aclose()
+    await asyncio.sleep(AWAY_S)
+    await world.llm.start(port)
+
+
+TROUBLES: tuple[Callable[[World, int], Awaitable[None]], ...] = (
+    _flood,
+    _telegram_fails,
+    _telegram_cuts,
+    _telegram_poll_ends,
+    _telegram_goes,
+    _slack_limits,
+    _slack_fails,
+    _slack_cuts,
+    _socket_ends,
+    _slack_goes,
+    _model_fails,
+    _model_cuts,
+    _model_goes,
+)
