@@ -684,7 +684,7 @@ async def test_a_message_that_we_fail_on_is_answered_and_does_not_hold_up_the_qu
             def failing(*_: object) -> str:
                 raise ValueError("a fault of ours")
 
-            patched.setattr("bridge.agent_bridge.dump", failing)
+            patched.setattr("bridge.inbound.dump", failing)
             assert "Error id" in await it.ask("hi")
         assert await it.ask("again") == "fine"
 

@@ -12,6 +12,7 @@ from agent.history import violations
 from agent.messages import user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.inbound import entry
 from bridge.loading import load
 from channels.errors import ReplyRefused, Uncertain
 from channels.testing import PART_CHARACTERS
@@ -154,9 +155,7 @@ async def test_a_run_that_was_stopped_and_not_settled_is_ended_in_the_chat(tmp_p
         (run,) = (row[0] for row in await rows(it, "SELECT run_id FROM runs"))
         stop = it.channel.message("/cancel")
         key = ("fake", "bot", "1", question.event)
-        from bridge.agent_bridge import _entry  # the entry that a stop is stored as
-
-        await it.services.inbox.put_stop(_entry(stop, PLACE, "act"), [key], (), str(run))
+        await it.services.inbox.put_stop(entry(stop, PLACE, "act"), [key], (), str(run))
         after = killed(it, tmp_path)
     async with bed(after) as it:
         await started(it)

@@ -261,7 +261,7 @@ async def test_a_stop_in_mid_delivery_leaves_the_rest_unsent_and_the_answer_stor
 async def test_a_stop_that_cannot_be_stored_has_acted_and_is_answered_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridge.agent_bridge.STORE_WAIT_S", 0)
+    monkeypatch.setattr("bridge.acts.STORE_WAIT_S", 0)
     async with bed(tmp_path, ["A long answer."], stall=asyncio.Event()) as it:
         await it.send("hi")
         await it.provider.streaming.wait()

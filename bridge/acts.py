@@ -1,0 +1,166 @@
+"""Commands and presses: stored, carried out at once beside the lanes, answered. A stop acts first."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from bridge.backlog import Backlog, is_backlog
+from bridge.beside import Beside
+from bridge.commands import CHANGING, RESEND, Commands
+from bridge.delivery import Deliveries
+from bridge.errors import sentence_key
+from bridge.inbound import entry, load
+from bridge.notices import Notices
+from bridge.stopping import ASK_NOW, Stopped, Stopping
+from bridge.turn_plan import TurnServices
+from bridge.turns import Turns
+from channels.base import Button, InboundMessage, OutboundReply
+from channels.errors import NotStored
+from memory.backlog import MissedRow
+from memory.conversations import SessionPlace
+from memory.errors import StoreError
+from memory.inbox import InboxRow
+
+log = logging.getLogger(__name__)
+
+# A stop has acted already; when the store takes longer than this to keep it, it is answered first.
+STORE_WAIT_S = 0.8
+
+PlaceOf = Callable[[InboundMessage], SessionPlace]
+
+
+class Acts:
+    """Everything that a person does besides asking. `wake(session_key)` makes a lane look again."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        commands: Commands,
+        stopping: Stopping,
+        turns: Turns,
+        backlog: Backlog,
+        deliveries: Deliveries,
+        notices: Notices,
+        beside: Beside,
+        place_of: PlaceOf,
+        wake: Callable[[str], None],
+    ) -> None:
+        self._services = services
+        self._commands = commands
+        self._stopping = stopping
+        self._turns = turns
+        self._backlog = backlog
+        self._deliveries = deliveries
+        self._notices = notices
+        self._beside = beside
+        self._place_of = place_of
+        self._wake = wake
+
+    async def take(self, message: InboundMessage) -> None:
+        """Store it, and carry it out. Returns once it is stored; raises `StoreError`."""
+        stored = await self._services.inbox.put(entry(message, self._place_of(message), "act"))
+        if stored is not None:
+            self._beside.start(self._carry_out(message, stored), "act")
+
+    async def take_stop(self, message: InboundMessage) -> None:
+        """It acts first, is stored then together with what it has stopped, and answered then; while
+        the store cannot write, it is answered before. Raises `NotStored`."""
+        place = self._place_of(message)
+        stopped = self._stopping.act(message, place)
+        storing = asyncio.ensure_future(
+            self._services.inbox.put_stop(
+                entry(message, place, "act"),
+                stopped.running,
+                stopped.waiting,
+                stopped.run.run_id if stopped.run else None,
+            )
+        )
+        done, _ = await asyncio.wait({storing}, timeout=STORE_WAIT_S)
+        if not done:
+            log.warning("a stop is answered before it could be stored")
+            self._beside.start(self._answer_stop(message, None, stopped), "stop")
+        try:
+            id_ = await storing
+        except StoreError as error:  # it has acted, and was answered
+            raise NotStored(str(error)) from error
+        self._turns.dropped(place.key, stopped.waiting)
+        if done and id_ is not None:
+            self._beside.start(self._answer_stop(message, id_, stopped), "stop")
+        elif id_ is not None:
+            await self._services.inbox.close([id_], "done")
+
+    def resume(self, message: InboundMessage, inbox_id: int) -> None:
+        """Carry out what an earlier process has stored. A stop had acted; its answer may be missing."""
+        if self._stopping.is_stop(message, self._place_of(message)):
+            self._beside.start(self._answer_stop(message, inbox_id, Stopped()), "stored stop")
+        else:
+            self._beside.start(self._carry_out(message, inbox_id), "stored act")
+
+    async def _carry_out(self, message: InboundMessage, inbox_id: int) -> None:
+        """Do it, answer it, close its row."""
+        try:
+            sentence = await self._done(message, inbox_id)
+        except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
+            error_id = await self._services.errors.report(error, f"command {message.event}")
+            sentence = self._notices.say(message)(sentence_key(error), id=error_id)
+        if message.command is not None and message.command.name in CHANGING:
+            await self._services.inbox.close([inbox_id], "done")  # never twice
+        await self._answer(message, inbox_id, sentence, spent=message.press is not None)
+
+    async def _done(self, message: InboundMessage, inbox_id: int) -> str | None:
+        """What it came to, or None where nothing more is to be said."""
+        place, say = self._place_of(message), self._notices.say(message)
+        if message.press is not None and message.press.action == ASK_NOW:
+            return await self._ask_after_all(message, place, message.press.value)
+        if message.command is not None and message.command.name == RESEND:
+            session = await self._services.conversations.open(place)
+            sent = await self._deliveries.resend(message, place, inbox_id, session)
+            return None if sent else say("nothing_to_resend")
+        return await self._commands.carry_out(message, place, say)
+
+    async def _ask_after_all(
+        self, message: InboundMessage, place: SessionPlace, stop_event: str
+    ) -> str:
+        """Messages that a stop had dropped, or that were set aside, are answered after all."""
+        rows: Sequence[InboxRow | MissedRow]
+        if is_backlog(stop_event):
+            rows = await self._backlog.reopen(message, stop_event)
+        else:
+            rows = await self._services.inbox.reopen(place.key, message.sender.id, stop_event)
+        for row in rows:
+            self._turns.expect_again(load(row.body), row.session_key)
+        for session_key in {place.key, *(row.session_key for row in rows)}:
+            self._wake(session_key)
+        key = "asked_after_all" if rows else "nothing_to_ask"
+        return self._notices.say(message)(key, count=len(rows))
+
+    async def _answer_stop(
+        self, message: InboundMessage, inbox_id: int | None, stopped: Stopped
+    ) -> None:
+        place, say = self._place_of(message), self._notices.say(message)
+        answer = await self._stopping.finish(message, place, stopped, say)
+        self._turns.unmark(stopped.waiting)
+        said = (answer.sentence, answer.buttons)
+        if inbox_id is None:  # it is not stored
+            await self._notices.answer(message, *said, spent=answer.spent)
+        else:
+            await self._answer(message, inbox_id, *said, spent=answer.spent)
+
+    async def _answer(
+        self,
+        message: InboundMessage,
+        inbox_id: int,
+        sentence: str | None,
+        buttons: Sequence[Button] = (),
+        *,
+        spent: bool = False,
+    ) -> None:
+        """Answer what is stored, and close its row."""
+        if message.press is None and sentence:
+            said = OutboundReply(sentence, buttons=tuple(buttons))
+            await self._deliveries.answer(message, self._place_of(message), inbox_id, said)
+        else:
+            await self._notices.answer(message, sentence, spent=spent)
+            await self._services.inbox.close([inbox_id], "done")
