@@ -21,7 +21,9 @@ OF_SESSION: Final = (
 """Tables whose rows of a session are deleted; a test compares them with the schema."""
 
 _TOTALS = (
-    "INSERT INTO usage SELECT 'erased:' || lower(hex(randomblob(8))), 1, NULL, '', model, purpose,"
+    "INSERT INTO usage (run_id, number, session_id, person, model, purpose, outcome, input_tokens,"
+    " output_tokens, cache_read_tokens, cache_write_tokens, estimated, cost_microusd, created_at)"
+    " SELECT 'erased:' || lower(hex(randomblob(8))), 1, NULL, '', model, purpose,"
     " outcome, SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens),"
     " SUM(cache_write_tokens), estimated, SUM(cost_microusd), MAX(created_at)"
     " FROM usage WHERE session_id = ?"
@@ -62,6 +64,8 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str]) -> None:
     where = "channel = ? AND account = ? AND chat = ?"
     connection.execute(f"DELETE FROM inbox WHERE {where}", place)  # noqa: S608 - no value in it
     connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
+    connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
+    connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (place[0], place[2]))
     for table, column in NAMES:
         for value in names_of(connection, table, column, place):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (value,))  # noqa: S608

@@ -23,6 +23,13 @@ _OPEN = (
     " FROM inbox i JOIN sessions s ON s.id = i.session_id WHERE i.state = 'open'"
 )
 
+# Several messages with one time of the platform are one question: pictures sent together, or a text
+# that the client has cut. Telegram's times are whole seconds.
+_COUNT = (
+    "SELECT COUNT(DISTINCT sent_at), MIN(sent_at) FROM inbox WHERE channel = ? AND account = ?"
+    " AND chat = ? AND person = ? AND kind = 'turn' AND sent_at > ? AND sent_at <= ?"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -52,6 +59,26 @@ class InboxRow:
     received_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """At most `most` questions of one person in a chat that were sent after `since` and no later than
+    `until` (as `memory.clock.stamp`). `key` names the setting."""
+
+    key: str
+    most: int
+    since: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """A window that holds as many questions as it may; when the oldest of them was sent (None: it may
+    hold none)."""
+
+    window: Window
+    oldest: str | None
+
+
 class Inbox:
     """All messages that came in."""
 
@@ -61,6 +88,25 @@ class Inbox:
     async def put(self, entry: Entry) -> int | None:
         """Store a message; its row id, or None when it is stored already (a redelivery)."""
         return await self._database.write(lambda connection: _put(connection, entry))
+
+    async def put_question(self, entry: Entry, windows: Sequence[Window] = ()) -> int | Full | None:
+        """The same for a question, unless a window is full: then nothing is stored. Counting and
+        storing are one transaction, so that questions at the same moment are counted."""
+
+        def op(connection: sqlite3.Connection) -> int | Full | None:
+            if windows and not _is_stored(connection, entry):
+                for window in windows:
+                    full = _full(connection, entry, window)
+                    if full is not None:
+                        return full
+            return _put(connection, entry)
+
+        return await self._database.write(op)
+
+    async def questions(self, chat: tuple[str, str, str], person: str, window: Window) -> int:
+        """How many questions the person has asked in the chat (channel, account, id)."""
+        rows = await self._database.read(_COUNT, (*chat, person, window.since, window.until))
+        return int(rows[0][0])
 
     async def put_stop(
         self,
@@ -197,3 +243,23 @@ def _put(connection: sqlite3.Connection, entry: Entry) -> int | None:
         values,
     )
     return cursor.lastrowid if cursor.rowcount == 1 else None
+
+
+def _is_stored(connection: sqlite3.Connection, entry: Entry) -> bool:
+    place = entry.place
+    found = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM inbox"
+        " WHERE channel = ? AND account = ? AND chat = ? AND event = ?)",
+        (place.channel, place.account, place.chat, entry.event),
+    )
+    return bool(found.fetchone()[0])
+
+
+def _full(connection: sqlite3.Connection, entry: Entry, window: Window) -> Full | None:
+    """Whether the question is one too many; the messages of its own moment count as one with it."""
+    place = entry.place
+    who = (place.channel, place.account, place.chat, entry.person)
+    count, oldest = connection.execute(
+        f"{_COUNT} AND sent_at <> ?", (*who, window.since, window.until, entry.sent_at)
+    ).fetchone()
+    return Full(window, oldest) if count >= window.most else None

@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
+from memory.days import carry_days
+
 CHAT_COLUMNS: Final = frozenset(
     {
         ("sessions", "key"),
@@ -23,6 +25,8 @@ CHAT_COLUMNS: Final = frozenset(
         ("jobs", "scope"),
         ("moved_chats", "chat"),
         ("gone_chats", "chat"),
+        ("usage_days", "chat"),
+        ("policies", "chat"),
     }
 )
 """The columns that `carry` rewrites."""
@@ -67,6 +71,13 @@ def carry(
                 f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
                 (renamed, name),
             )
+    carry_days(connection, account, old, new)
+    # A chat that has got limits under its new id already keeps those.
+    connection.execute(
+        "UPDATE OR IGNORE policies SET chat = ? WHERE channel = ? AND chat = ?",
+        (new, account[0], old),
+    )
+    connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (account[0], old))
     # The old id is left behind by the platform: that says nothing about the new one.
     connection.execute(
         "DELETE FROM gone_chats WHERE channel = ? AND account = ? AND chat = ?", (*account, old)

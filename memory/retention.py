@@ -116,6 +116,7 @@ _SWEEPS = (
     _Sweep("runs", "run_id", "COALESCE(settled_at, began_at) < :messages", "state = 'settled'"),
     _Sweep("errors", "id", "at < :messages"),
     _Sweep("notices", "key", "told_at < :messages"),
+    _Sweep("usage_days", "began_at", "began_at < :usage", in_time=True),
     _Sweep("owner_links", "code_hash", "expires_at < :messages"),
 )
 

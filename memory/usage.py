@@ -5,17 +5,36 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from agent.provider import Usage
 from memory.clock import stamp
 from memory.database import Database
+from memory.days import (
+    LATEST,
+    SUMS,
+    Cap,
+    Day,
+    Place,
+    Used,
+    adjust,
+    count,
+    current,
+    day_of,
+    first_met,
+    latest_of,
+    sums,
+    used_of,
+)
+
+_AS_ESTIMATED = "UPDATE usage SET outcome = 'failed', estimated = 1 WHERE outcome = 'reserved'"
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
     """One model call. `number` counts from 1 in its run. `cost_microusd` is None where the model
-    has no price. `outcome` is `completed`, `cancelled` or `failed`; `purpose` is `answer`."""
+    has no price. `outcome` is `reserved` while it runs, then `completed`, `cancelled` or `failed`;
+    `purpose` is `answer` or `summary`. `zone`: the chat's, for its days."""
 
     run_id: str
     number: int
@@ -26,6 +45,15 @@ class UsageRow:
     outcome: str
     usage: Usage
     cost_microusd: int | None
+    zone: tzinfo = UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A cap that is used up, and what is used."""
+
+    cap: Cap
+    used: Used
 
 
 class UsageStore:
@@ -34,37 +62,58 @@ class UsageStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def reserve(self, row: UsageRow, caps: Sequence[Cap] = ()) -> Reached | None:
+        """A call begins: what it is known to cost (`row.outcome` is `reserved`) counts from now on.
+        With a cap that is used up already nothing is stored, and that one is the answer."""
+        now = datetime.now(UTC)
+
+        def op(connection: sqlite3.Connection) -> Reached | None:
+            place = _place_of(connection, row.session)
+            day = current(connection, place, now, row.zone)
+            used = used_of(connection, place, row.person, day)
+            met = first_met(caps, used)
+            if met is None:
+                _insert(connection, row, day, place, now)
+                return None
+            return Reached(met, used)
+
+        return await self._database.write(op)
+
     async def book(self, rows: Sequence[UsageRow]) -> None:
-        """Store calls. Idempotent on (run, number)."""
-        now = stamp()
-        values = [
-            (
-                row.run_id,
-                row.number,
-                row.session,
-                row.person,
-                row.model,
-                row.purpose,
-                row.outcome,
-                row.usage.input_tokens,
-                row.usage.output_tokens,
-                row.usage.cache_read_tokens,
-                row.usage.cache_write_tokens,
-                int(row.usage.estimated),
-                row.cost_microusd,
-                now,
-            )
-            for row in rows
-        ]
+        """Store calls, those that were reserved with what they used in the end. Idempotent on (run,
+        number)."""
+        now = datetime.now(UTC)
 
         def op(connection: sqlite3.Connection) -> None:
-            connection.executemany(
-                "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (run_id, number) DO NOTHING",
-                values,
-            )
+            for row in rows:
+                _book(connection, row, now)
 
         await self._database.write(op)
+
+    async def settle(self, run_id: str) -> None:
+        """The run is over: a call of it that is still reserved was not heard of again, and stays
+        booked as it was estimated."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(f"{_AS_ESTIMATED} AND run_id = ?", (run_id,))
+
+        await self._database.write(op)
+
+    async def settle_all(self) -> int:
+        """At a start: the same for all runs, whose process has died; how many calls."""
+
+        def op(connection: sqlite3.Connection) -> int:
+            return connection.execute(_AS_ESTIMATED).rowcount
+
+        return await self._database.write(op)
+
+    async def used(self, place: Place, person: str, zone: tzinfo, *, month: bool = True) -> Used:
+        """What the chat and the person have used; the month's sums are 0 without `month`."""
+        rows = await self._database.read(LATEST, place)
+        day = day_of(datetime.now(UTC), zone, latest_of(rows))
+        found = await self._database.read(SUMS, sums(place, person, day, month=month))
+        values = [int(value) for value in found[0]]
+        return Used(day, *(values if month else [*values[:4], 0, 0]))
 
     async def cost_since(self, start: datetime) -> int:
         """What all calls since `start` cost together, in micro-dollars."""
@@ -91,3 +140,70 @@ class UsageStore:
         )
         calls, *counts = (int(value) for value in rows[0])
         return calls, Usage(counts[0], counts[1], counts[2], counts[3], bool(counts[4]))
+
+
+def _book(connection: sqlite3.Connection, row: UsageRow, now: datetime) -> None:
+    known = connection.execute(
+        "SELECT outcome, input_tokens + output_tokens + cache_read_tokens + cache_write_tokens,"
+        " COALESCE(cost_microusd, 0), day_began FROM usage WHERE run_id = ? AND number = ?",
+        (row.run_id, row.number),
+    ).fetchone()
+    place = _place_of(connection, row.session)
+    if known is None:
+        _insert(connection, row, current(connection, place, now, row.zone), place, now)
+        return
+    if known["outcome"] != "reserved":
+        return
+    usage = row.usage
+    connection.execute(
+        "UPDATE usage SET model = ?, outcome = ?, input_tokens = ?, output_tokens = ?,"
+        " cache_read_tokens = ?, cache_write_tokens = ?, estimated = ?, cost_microusd = ?"
+        " WHERE run_id = ? AND number = ?",
+        (row.model, row.outcome, *_amounts(usage), row.cost_microusd, row.run_id, row.number),
+    )
+    more = (usage.total - int(known[1]), (row.cost_microusd or 0) - int(known[2]))
+    adjust(connection, place, row.person, str(known["day_began"]), more)
+
+
+def _insert(
+    connection: sqlite3.Connection, row: UsageRow, day: Day, place: Place, now: datetime
+) -> None:
+    cursor = connection.execute(
+        "INSERT INTO usage (run_id, number, session_id, person, model, purpose, outcome,"
+        " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, estimated,"
+        " cost_microusd, created_at, day_began) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (run_id, number) DO NOTHING",
+        (
+            row.run_id,
+            row.number,
+            row.session,
+            row.person,
+            row.model,
+            row.purpose,
+            row.outcome,
+            *_amounts(row.usage),
+            row.cost_microusd,
+            stamp(now),
+            day.began_at,
+        ),
+    )
+    if cursor.rowcount == 1:
+        count(connection, place, row.person, day, (1, row.usage.total, row.cost_microusd or 0))
+
+
+def _amounts(usage: Usage) -> tuple[int, int, int, int, int]:
+    return (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        int(usage.estimated),
+    )
+
+
+def _place_of(connection: sqlite3.Connection, session: int) -> Place:
+    """The chat that a session belongs to now."""
+    row = connection.execute(
+        "SELECT channel, account, chat FROM sessions WHERE id = ?", (session,)
+    ).fetchone()
+    return (str(row[0]), str(row[1]), str(row[2]))
