@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,10 +56,14 @@ async def user_message(question: Question, channel: Channel, pictures: Pictures)
 
 
 def _said(messages: Sequence[InboundMessage]) -> str:
-    """Their words: a text that its client has cut as it was, messages apart by an empty line."""
+    """Their words: a text that its client has cut as it was, messages apart by an empty line; of
+    several captions in an album each names its picture."""
     texts: list[str] = []
+    captions = _captioned(messages)
     for before, message in zip((None, *messages), messages, strict=False):
-        words = message.command.args if message.command else message.text
+        words = _words(message)
+        if words.strip():
+            words = captions.get(message.event, "") + words
         if before is not None and texts and _goes_on(before, message):
             texts[-1] += ("" if words[:1].isspace() else before.seam) + words
             continue
@@ -69,10 +74,28 @@ def _said(messages: Sequence[InboundMessage]) -> str:
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
 
+def _words(message: InboundMessage) -> str:
+    return message.command.args if message.command else message.text
+
+
+def _captioned(messages: Sequence[InboundMessage]) -> dict[str, str]:
+    """`[Image 3] ` for the event of each message of an album that has several captions. Pictures
+    count from 1 in the order in which the model gets them."""
+    captions = Counter(message.album for message in messages if _words(message).strip())
+    labels: dict[str, str] = {}
+    number = 1
+    for message in messages:
+        images = sum(file.kind == "image" for file in message.attachments)
+        if message.album is not None and captions[message.album] > 1 and images:
+            labels[message.event] = f"[Image {number}] "
+        number += images
+    return labels
+
+
 def _goes_on(before: InboundMessage, message: InboundMessage) -> bool:
     """Whether a message is the next part of a text that its client has cut: sent at once, and with
     nothing else to it."""
-    alone = not (message.command or message.quote or message.attachments)
+    alone = not (message.command or message.quote or message.attachments or before.album)
     alike = alone and message.own_words == before.own_words
     pause_s = (message.sent_at - before.sent_at).total_seconds()
     return alike and before.more_expected_s > 0 and pause_s <= before.more_expected_s

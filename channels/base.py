@@ -93,9 +93,10 @@ class InboundMessage:
     message was edited into a command, which is not carried out. `joined`, `left`: the bot can
     write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
     `moved_from`: this chat had that id before. Nobody wrote these three.
+    `album`: what files have in common that were sent as one, each as a message of its own.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
-    that the client has cut), else 0; `seam`: what stood between the two and is lost, as far as can
-    be told.
+    that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as
+    far as can be told.
     """
 
     address: Address
@@ -116,6 +117,7 @@ class InboundMessage:
     joined: bool = False
     left: bool = False
     moved_from: str | None = None
+    album: str | None = None
     more_expected_s: float = 0.0
     seam: str = ""
 

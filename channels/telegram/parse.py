@@ -38,6 +38,7 @@ _LONG_TEXT_UNITS = 4000
 _MOST_UNITS = 4096
 _LOOKED_BACK = 300
 _CONTINUATION_S = 2.0
+_ALBUM_S = 1.0  # between two messages of one album, which nobody tells the number of
 _QUOTE_CHARACTERS = 1000
 _GENERAL_TOPIC = 1  # sending to it by number is refused
 _GROUPS = (Chat.GROUP, Chat.SUPERGROUP)
@@ -103,9 +104,16 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         command=command,
         quote=_quote(message),
         unreadable=unreadable,
-        more_expected_s=_CONTINUATION_S if units(message.text or "") >= _LONG_TEXT_UNITS else 0.0,
+        album=message.media_group_id,
+        more_expected_s=_more_expected_s(message),
         seam=_seam(message.text or ""),
     )
+
+
+def _more_expected_s(message: Message) -> float:
+    if message.media_group_id is not None:
+        return _ALBUM_S
+    return _CONTINUATION_S if units(message.text or "") >= _LONG_TEXT_UNITS else 0.0
 
 
 def _seam(text: str) -> str:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.messages import ImageBlock
+from bridge import question as question_module
 from bridge.pictures import Pictures
 from bridge.question import Question, user_message
 from channels.base import Address, Attachment, Command, InboundMessage, Sender
@@ -71,3 +73,24 @@ async def test_a_quote_stands_before_the_text_that_is_cut() -> None:
     assert await read(first, wrote(" text"), speaker="Ana#1") == (
         "[Ana#1] [In reply to this message, which is not mine:]\n> as\n> said\n\na long text"
     )
+
+
+def photo(text: str, number: int, album: str | None = "a") -> InboundMessage:
+    picture = Attachment("image", "p", "photo.jpg", "image/jpeg")
+    return replace(
+        wrote(text, more_expected_s=1.0), event=f"m:{number}", attachments=(picture,), album=album
+    )
+
+
+async def test_of_several_captions_each_names_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def attached(*_: object) -> ImageBlock:
+        return ImageBlock("image/png", b"x")
+
+    monkeypatch.setattr(question_module, "_attached", attached)
+    two = [photo("a cat", 1), photo("", 2), photo("a dog", 3)]
+    assert await read(*two) == "[Image 1] a cat\n\n[Image 3] a dog"
+    assert await read(photo("look", 0, None), *two) == (
+        "look\n\n[Image 2] a cat\n\n[Image 4] a dog"
+    )
+    assert await read(photo("what are these?", 1), photo("", 2)) == "what are these?"
+    assert await read(photo("a cat", 1), wrote("nice?")) == "a cat\n\nnice?"

@@ -290,6 +290,13 @@ def test_a_photo_gives_its_largest_size_and_its_caption() -> None:
     )
 
 
+def test_files_that_were_sent_as_one_know_it_and_may_not_be_the_last() -> None:
+    result = read(photo=PHOTO, media_group_id="13")
+    assert (result.album, result.more_expected_s) == ("13", 1.0)
+    alone = read(photo=PHOTO)
+    assert (alone.album, alone.more_expected_s) == (None, 0.0)
+
+
 @pytest.mark.parametrize(
     ("file", "kind"),
     [
