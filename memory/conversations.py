@@ -115,20 +115,24 @@ class Conversations:
 
     async def context(self, session: int) -> Context:
         """The messages since the newest boundary, without runs that were taken out."""
-        newest = await self._database.read(
-            "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
-            " ORDER BY id DESC LIMIT 1",
-            (session,),
-        )
-        boundary = Boundary(*newest[0][:4]) if newest else None
-        rows = await self._database.read(
-            "SELECT id, run_id, ordinal, body, created_at FROM messages"
-            " WHERE session_id = :s AND id >= :start"
-            " AND run_id NOT IN (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
-            {"s": session, "start": boundary.start_id if boundary else 0},
-        )
-        boundary_id = int(newest[0]["id"]) if newest else 0
-        return Context(tuple(_stored(row) for row in rows), boundary, boundary_id)
+
+        def op(connection: sqlite3.Connection) -> Context:
+            newest = connection.execute(
+                "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
+                " ORDER BY id DESC LIMIT 1",
+                (session,),
+            ).fetchone()
+            boundary = None if newest is None else Boundary(*newest[:4])
+            rows = connection.execute(
+                "SELECT id, run_id, ordinal, body, created_at FROM messages"
+                " WHERE session_id = :s AND id >= :start AND run_id NOT IN"
+                " (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
+                {"s": session, "start": boundary.start_id if boundary else 0},
+            )
+            boundary_id = 0 if newest is None else int(newest["id"])
+            return Context(tuple(map(_stored, rows)), boundary, boundary_id)
+
+        return await self._database.look(op)
 
     async def bound(self, session: int, boundary: Boundary, *, since: int | None = None) -> bool:
         """From now on the context starts there; what was said stays stored. `since`: only while that

@@ -106,6 +106,14 @@ class Database:
         except sqlite3.Error as error:
             raise StoreUnavailable(f"reading failed: {error}") from error
 
+    async def look(self, operation: Operation[T]) -> T:
+        """What several queries find together, at one instant and in one trip. Raises what `operation`
+        raises, and `StoreUnavailable`."""
+        try:
+            return await self._reader.run(lambda connection: _at_once(connection, operation))
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"reading failed: {error}") from error
+
     async def close(self) -> None:
         """Carry out what is queued, then close. Idempotent."""
         if not self._task.done():
@@ -163,6 +171,14 @@ def _transaction(connection: sqlite3.Connection, operations: Sequence[Operation[
         connection.rollback()
         raise
     return results
+
+
+def _at_once(connection: sqlite3.Connection, operation: Operation[T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return operation(connection)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _attempt(connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
