@@ -63,6 +63,18 @@ class RunLimits:
     tokens: int
     cost_microusd: int | None = None
 
+    def words(self, cap: str) -> str:
+        """A cap's value as a person reads it."""
+        match cap:
+            case "seconds":
+                return f"{self.seconds:g}"
+            case "cost":
+                return f"{(self.cost_microusd or 0) / 1_000_000:g}"
+            case "tokens":
+                return f"{self.tokens:,}"
+            case _:
+                return str(self.tool_calls if cap == "tool_calls" else self.steps)
+
 
 def canonical(arguments: JsonObject) -> str:
     """Arguments as one text that is the same for the same JSON: keys sorted, 1.0 and 1e0 as 1.

@@ -10,8 +10,9 @@ returns when a message is committed: an assistant message with calls before its 
 result before the next model call. `last_run_new_messages` is kept beside the working copy, so that
 trim, overflow and reset, which change the working copy only, never touch it.
 
-What a model call needs to get through is in `agent.calls`, the working copy in `agent.working`, what
-stops a run that goes in circles in `agent.breaker`. The loop is not an async generator: its timeouts
+What a model call needs to get through is in `agent.calls`, the working copy in `agent.working`, which
+tool calls may run in `agent.admission`, what became of them in `agent.tool_log`, what stops a run that
+goes in circles in `agent.breaker`. The loop is not an async generator: its timeouts
 and its cleanup would leak into its consumer.
 """
 
@@ -24,15 +25,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent import tool_args
+from agent.admission import Admission
 from agent.breaker import Breaker, RunLimits
 from agent.calls import CallPorts, ModelCall, ModelCalls, text_of
 from agent.context import Budget, Working, without_seals
 from agent.errors import LimitReached, ProviderError
 from agent.events import StepEnded, ToolStarted
 from agent.history import lost_result
-from agent.messages import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
+from agent.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from agent.model import ChatModel
 from agent.provider import Completed
+from agent.tool_log import Effects, ToolLog
 from agent.tool_runner import run_tools
 from agent.tools import Toolbox, ToolContext
 from agent.working import Keeper, WorkingCopy
@@ -102,15 +105,6 @@ class AgentPorts:
     calls: CallPorts
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """Tools with side effects that a stopped run had started: those that took effect, by name, and
-    those of which it is unknown."""
-
-    done: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-
 class AgentRun:
     """One execution of the loop for one turn."""
 
@@ -133,10 +127,8 @@ class AgentRun:
         self.notices: list[LimitReached] = []  # what else a person is told after the answer
         self.cut_short = False  # the answer met the model's cap of output
         self.gave_no_answer = False
-        self._started: dict[str, ToolUseBlock] = {}
-        self._finished: dict[str, ToolResultBlock] = {}
-        self._unknown: set[str] = set()  # finished calls of which nobody knows what they did
-        self._judged_ids: set[str] = set()  # calls that the breaker let pass
+        self._tools = ToolLog(task.toolbox)
+        self._admission = Admission(task.toolbox, self._breaker)
         self._closed = False
 
     @property
@@ -147,7 +139,7 @@ class AgentRun:
     @property
     def has_acted(self) -> bool:
         """Whether a tool has started."""
-        return bool(self._started)
+        return not self._tools.empty
 
     @property
     def calls(self) -> list[ModelCall]:
@@ -230,7 +222,7 @@ class AgentRun:
         return None if cap is None else self._reached(cap)
 
     def _reached(self, cap: str) -> LimitReached:
-        return LimitReached(cap, limit=_text_of(cap, self._task.limits))
+        return LimitReached(cap, limit=self._task.limits.words(cap))
 
     async def _close_with_an_answer(self, stop: LimitReached) -> None:
         """One call with tools off, so that what was found so far is not lost; a short one where the
@@ -255,9 +247,7 @@ class AgentRun:
         results = {result.tool_use_id: result for m in own for result in m.tool_results}
         for call in (call for message in own for call in message.tool_uses):
             known = results.get(call.id)
-            self._started[call.id] = call
-            if known is not None:
-                self._finished[call.id] = known
+            self._tools.resume(call, known)
             if self._breaker.judge(call) is None:
                 self._breaker.note(call, failed=known is None or known.is_error)
         if own and own[-1].tool_uses:
@@ -272,11 +262,13 @@ class AgentRun:
         truncated = tool_args.cut_off(completed, self._task.toolbox, most)
         if truncated:
             self._breaker.cut_off(completed.message.tool_uses)
-        message, checked = self._checked(completed.message, truncated=truncated)
+        message, checked = self._admission.admit(
+            completed.message, self._working.messages, truncated=truncated
+        )
         await self._append(message)
         await self._run_tools(checked)
         results = tuple(
-            self._result_of(call, TIME_UP_UNKNOWN, TIME_UP) for call in message.tool_uses
+            self._tools.result_of(call, TIME_UP_UNKNOWN, TIME_UP) for call in message.tool_uses
         )
         await self._append(Message("user", results))
 
@@ -306,42 +298,13 @@ class AgentRun:
         self.cut_short = completed.stop_reason in ("length", "window")
         return answer
 
-    def _checked(
-        self, message: Message, *, truncated: bool
-    ) -> tuple[Message, list[tool_args.CheckedCall]]:
-        """The message as it is stored, with ids unique in this conversation, and its calls."""
-        used = {call.id for known in self._working.messages for call in known.tool_uses}
-        blocks: list[Block] = []
-        checked: list[tool_args.CheckedCall] = []
-        for block in message.blocks:
-            if isinstance(block, ToolUseBlock):
-                tool = self._task.toolbox.find(block.name)
-                renamed = _with_unique_id(block, used)
-                verdict = tool_args.check(renamed, tool.spec if tool else None, truncated=truncated)
-                verdict = verdict if truncated else self._judged(renamed, verdict)
-                checked.append(verdict)
-                blocks.append(verdict.call)
-            else:
-                blocks.append(block)
-        return Message("assistant", tuple(blocks)), checked
-
-    def _judged(self, made: ToolUseBlock, verdict: tool_args.CheckedCall) -> tool_args.CheckedCall:
-        """A call that goes in circles is refused; one that cannot run is judged as it was made."""
-        refusal = self._breaker.judge(verdict.call if verdict.problem is None else made)
-        if refusal is None:
-            self._judged_ids.add(made.id)
-            return verdict
-        return tool_args.CheckedCall(verdict.call, refusal)
-
     def _tool_started(self, call: ToolUseBlock) -> None:
-        self._started[call.id] = call
+        self._tools.start(call)
         self._ports.calls.emit(ToolStarted(call.name))
 
     def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None:
-        self._finished[call.id] = result
-        if not known:
-            self._unknown.add(call.id)
-        if call.id in self._judged_ids:
+        self._tools.finish(call, result, known=known)
+        if self._admission.passed(call):
             self._breaker.note(call, failed=result.is_error)
 
     async def _append(self, message: Message) -> None:
@@ -376,7 +339,8 @@ class AgentRun:
         partial = self._calls.partial_text
         if own and own[-1].tool_uses:
             results = (
-                self._result_of(call, UNKNOWN_OUTCOME, NOT_STARTED) for call in own[-1].tool_uses
+                self._tools.result_of(call, UNKNOWN_OUTCOME, NOT_STARTED)
+                for call in own[-1].tool_uses
             )
             own.append(Message("user", tuple(results)))
             partial = ""
@@ -385,49 +349,10 @@ class AgentRun:
 
     def effects(self) -> Effects:
         """What the tools of this run have changed, as far as that is known."""
-        risky = [call for call in self._started.values() if self._has_side_effects(call)]
-        sure = [c for c in risky if c.id in self._finished and c.id not in self._unknown]
-        done = [c.name for c in sure if not self._finished[c.id].is_error]
-        unknown = [c.name for c in risky if c not in sure]
-        return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
-
-    def _has_side_effects(self, call: ToolUseBlock) -> bool:
-        tool = self._task.toolbox.find(call.name)
-        return tool is not None and tool.spec.side_effects
-
-    def _result_of(self, call: ToolUseBlock, unknown: str, not_started: str) -> ToolResultBlock:
-        """The call's result; where it has none, what is known of it in words."""
-        known = self._finished.get(call.id)
-        if known is not None:
-            return known
-        risky = call.id in self._started and self._has_side_effects(call)
-        return lost_result(call.id, unknown if risky else not_started)
-
-
-def _text_of(cap: str, limits: RunLimits) -> str:
-    """A cap's value as a person reads it."""
-    match cap:
-        case "seconds":
-            return f"{limits.seconds:g}"
-        case "cost":
-            return f"{(limits.cost_microusd or 0) / 1_000_000:g}"
-        case "tokens":
-            return f"{limits.tokens:,}"
-        case _:
-            return str(limits.tool_calls if cap == "tool_calls" else limits.steps)
+        return self._tools.effects()
 
 
 def _words_only(message: Message) -> Message:
     """Without calls: a model may make them although it was told not to."""
     blocks = tuple(block for block in message.blocks if not isinstance(block, ToolUseBlock))
     return Message(message.role, blocks)
-
-
-def _with_unique_id(call: ToolUseBlock, used: set[str]) -> ToolUseBlock:
-    """Some providers use `call_0` in each answer: later ones get a suffix, on both halves."""
-    fresh, number = call.id or "call", 1
-    while fresh in used:
-        number += 1
-        fresh = f"{call.id or 'call'}_{number}"
-    used.add(fresh)
-    return call if fresh == call.id else ToolUseBlock(fresh, call.name, call.arguments, call.raw)

@@ -1,0 +1,69 @@
+"""What a run's tool calls have come to: started, finished, or of unknown outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.history import lost_result
+from agent.messages import ToolResultBlock, ToolUseBlock
+from agent.tools import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Tools with side effects that a run had started: those that took effect, by name, and those of
+    which it is unknown."""
+
+    done: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+class ToolLog:
+    """The calls of one run."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._started: dict[str, ToolUseBlock] = {}
+        self._finished: dict[str, ToolResultBlock] = {}
+        self._unknown: set[str] = set()  # finished calls of which nobody knows what they did
+
+    @property
+    def empty(self) -> bool:
+        """Whether no tool has started."""
+        return not self._started
+
+    def start(self, call: ToolUseBlock) -> None:
+        """It may take effect from now on."""
+        self._started[call.id] = call
+
+    def finish(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None:
+        """It has a result; `known`: which says what it did."""
+        self._finished[call.id] = result
+        if not known:
+            self._unknown.add(call.id)
+
+    def resume(self, call: ToolUseBlock, result: ToolResultBlock | None) -> None:
+        """A call of an earlier process. An error may be one that says that nobody knows."""
+        self.start(call)
+        if result is not None:
+            self.finish(call, result, known=not result.is_error)
+
+    def effects(self) -> Effects:
+        """What the tools have changed, as far as that is known."""
+        risky = [call for call in self._started.values() if self._has_side_effects(call)]
+        sure = [c for c in risky if c.id in self._finished and c.id not in self._unknown]
+        done = [c.name for c in sure if not self._finished[c.id].is_error]
+        unknown = [c.name for c in risky if c not in sure]
+        return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
+
+    def result_of(self, call: ToolUseBlock, unknown: str, not_started: str) -> ToolResultBlock:
+        """The call's result; where it has none, what is known of it in words."""
+        known = self._finished.get(call.id)
+        if known is not None:
+            return known
+        risky = call.id in self._started and self._has_side_effects(call)
+        return lost_result(call.id, unknown if risky else not_started)
+
+    def _has_side_effects(self, call: ToolUseBlock) -> bool:
+        tool = self._toolbox.find(call.name)
+        return tool is not None and tool.spec.side_effects
