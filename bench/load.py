@@ -19,6 +19,9 @@ from tests.servers.llm import LlmServer
 from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
+FIRST_WORD = "The"
+"""What every answer begins with; a question, a notice or the "…" of a preview does not."""
+
 _NUMBER = re.compile(r"\bq(\d+)\b")
 _TELEGRAM = {"sendmessage", "editmessagetext"}
 _SLACK = {"chat.postMessage", "chat.update"}
@@ -50,7 +53,7 @@ class Load:
     async def run(self, seconds: float, per_second: float, warm_s: float, seed: int) -> Any:
         """Latencies in ms of what was asked after the first `warm_s` seconds: `in` from the update
         to the provider's request, `out` from the provider's first chunk to the chat's next
-        message or edit; `lost` counts messages without an answer."""
+        message or edit that shows words of an answer; `lost` counts messages without one."""
         chance = random.Random(seed)
         order = list(self._chats)
         chance.shuffle(order)
@@ -102,12 +105,14 @@ class Load:
         return {"in": to_model, "out": to_chat, "lost": lost, "asked": len(asked)}
 
     def _shown(self, start: float) -> dict[str, list[float]]:
-        """When each chat got a message or an edit."""
+        """When each chat got a message or an edit with words of an answer. A preview in Telegram
+        begins without any: its id is stored first."""
         times: dict[str, list[float]] = {}
-        for sent in self._telegram.calls:
-            if sent.at >= start and sent.method.lower() in _TELEGRAM:
-                times.setdefault(str(sent.params.get("chat_id")), []).append(sent.at)
-        for posted in self._slack.calls:
-            if posted.at >= start and posted.method in _SLACK:
-                times.setdefault(str(posted.params.get("channel")), []).append(posted.at)
+        calls = [
+            *(("chat_id", c) for c in self._telegram.calls if c.method.lower() in _TELEGRAM),
+            *(("channel", c) for c in self._slack.calls if c.method in _SLACK),
+        ]
+        for chat, call in calls:
+            if call.at >= start and str(call.params.get("text")).startswith(FIRST_WORD):
+                times.setdefault(str(call.params.get(chat)), []).append(call.at)
         return times

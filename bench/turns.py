@@ -1,7 +1,8 @@
 """How many turns a second the bridge can do: `python -m bench.turns TURNS CHATS`.
 
-A model and a channel that take no time; the lanes, the agent loop and the database are real. Each
-chat asks again as soon as it is answered.
+A model and a channel that take no time; the lanes, the agent loop and the database are real, and each
+turn is durable: at the end every message is closed, every run settled and every reply delivered in the
+database, or there is no result. Each chat asks again as soon as it is answered.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -34,9 +35,25 @@ from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.app import turn_services
 from bridge.log import Redactor
 from bridge.settings import Config
-from channels.base import Address, Delivered, OutboundReply, StopControl
+from channels.base import (
+    Address,
+    Delivered,
+    OutboundReply,
+    ReplyJournal,
+    ReplyPart,
+    Resumed,
+    StopControl,
+)
+from channels.parts import Finishing, Halt, Parts, Passage
 from channels.testing import FakeChannel
 from memory.database import Database
+
+
+_DONE = {
+    "inbox": "outcome = 'answered'",
+    "runs": "state = 'settled'",
+    "outbox": "outcome = 'delivered'",
+}
 
 
 class FastProvider:
@@ -63,16 +80,30 @@ class FastProvider:
 
 
 @dataclass(slots=True)
-class _Reply:
+class _Reply(Finishing):
+    """Goes the way of an answer without a preview: marked in the journal, sent, marked again."""
+
     done: asyncio.Event
+    journal: ReplyJournal | None
 
     def show(self, more: str) -> None:
         """Nothing to see."""
 
-    async def finish(self, reply: OutboundReply) -> Delivered:
+    async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
+        """One message."""
+        return (reply.markdown,)
+
+    async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """The chat may go on."""
+
+        async def one(number: int, part: ReplyPart, passage: Passage) -> str:
+            await passage.leaving()
+            return "1"
+
+        delivery = Parts(Halt(), self.journal)
+        await delivery.send(parts, one)
         self.done.set()
-        return Delivered(1, 1)
+        return delivery.outcome()
 
     def halt(self) -> None:
         """Nothing is left to be sent."""
@@ -83,19 +114,54 @@ class _Reply:
 
 @dataclass(slots=True)
 class FastChannel(FakeChannel):
-    """Delivers at once."""
+    """Delivers at once. `answered`: by chat, set when it has its answer."""
 
     answered: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
     def open_reply(
-        self, to: Address, *, reply_to: str | None, stop: StopControl | None = None
+        self,
+        to: Address,
+        *,
+        reply_to: str | None,
+        stop: StopControl | None = None,
+        journal: ReplyJournal | None = None,
+        resumed: Resumed | None = None,
     ) -> _Reply:
         """A reply that wakes its chat when it is finished."""
-        return _Reply(self.answered[to.chat])
+        return _Reply(self.answered[to.chat], journal)
 
 
-async def turns_per_second(turns: int, chats: int, data: Path) -> float:
-    """Of `turns` turns, shared by `chats` chats that ask at the same time."""
+@dataclass(frozen=True, slots=True)
+class FastBridge:
+    """The bridge between a model and a channel that take no time."""
+
+    bridge: AgentBridge
+    channel: FastChannel
+    database: Database
+
+    async def ask(self, chat: str, turns: int) -> None:
+        """Ask so often in a chat, each time when the last is answered."""
+        answered = self.channel.answered[chat] = asyncio.Event()
+        for _ in range(turns):
+            answered.clear()
+            await self.bridge.receive(self.channel.message("How is the tide?", chat=chat))
+            await answered.wait()
+        del self.channel.answered[chat]
+
+    async def settled(self, turns: int) -> None:
+        """Return when all work has ended. Raises `AssertionError` unless so many turns, and no other
+        ones, are stored as answered and delivered."""
+        await self.bridge.idle()
+        for table, done in _DONE.items():
+            sql = f"SELECT COUNT(*), SUM({done}) FROM {table}"  # noqa: S608 - from here
+            found = tuple((await self.database.read(sql))[0])
+            if found != (turns, turns):
+                raise AssertionError(f"{table}: {found} instead of {turns} rows, all done")
+
+
+@asynccontextmanager
+async def fast_bridge(data: Path) -> AsyncGenerator[FastBridge]:
+    """It runs until the block ends."""
     database = await Database.open(data / "galata.db")
     try:
         services = turn_services(Config(), database, data, Redactor())
@@ -110,27 +176,27 @@ async def turns_per_second(turns: int, chats: int, data: Path) -> float:
         )
         async with asyncio.TaskGroup() as group:
             bridge = AgentBridge(settings, services, access, (model,), {"fake": channel}, group)
-            await _chat(bridge, channel, chats, 1)
-            before = time.monotonic()
-            await _chat(bridge, channel, chats, turns // chats)
-            spent_s = time.monotonic() - before
+            yield FastBridge(bridge, channel, database)
             await bridge.close(5)
-        return turns // chats * chats / spent_s
     finally:
         await database.close()
 
 
-async def _chat(bridge: AgentBridge, channel: FastChannel, chats: int, turns: int) -> None:
-    async def ask(chat: str) -> None:
-        answered = channel.answered[chat] = asyncio.Event()
-        for _ in range(turns):
-            answered.clear()
-            await bridge.receive(channel.message("How is the tide?", chat=chat))
-            await answered.wait()
+async def turns_per_second(turns: int, chats: int, data: Path) -> float:
+    """Of `turns` turns, shared by `chats` chats that ask at the same time."""
+    each = turns // chats
+    async with fast_bridge(data) as fast:
+        await _all_ask(fast, chats, 1)
+        before = time.monotonic()
+        await _all_ask(fast, chats, each)
+        await fast.settled(chats * (each + 1))
+        return chats * each / (time.monotonic() - before)
 
+
+async def _all_ask(fast: FastBridge, chats: int, turns: int) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(chats):
-            group.create_task(ask(str(number)))
+            group.create_task(fast.ask(str(number), turns))
 
 
 if __name__ == "__main__":
