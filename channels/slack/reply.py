@@ -206,12 +206,9 @@ class SlackReply(Finishing):
         """The preview's `ts`; None when it cannot have this in its place."""
         try:
             await self._delivery.update(ts, shown, passage.of_an_edit)
-        except MessageGone:
-            self._ts = None
-            return None
         except ReplyRefused as error:
             log.warning("in a new message instead of the preview: %s", error)
-            return None  # the preview is removed at the end
+            return None  # the preview is removed at the end, if it is still there
         self._ts = None
         self._remember(ts, shown, item)
         return ts
@@ -238,8 +235,6 @@ class SlackReply(Finishing):
                 await self._put(content)
         except Dropped:
             self._preview.refresh_in(self._interval_s)
-        except MessageGone:
-            self._ts, self._hopeless = None, True
         except (Unreachable, ReplyRefused) as error:
             log.info("no preview: %s", error)
             self._hopeless = True
@@ -266,6 +261,7 @@ class SlackReply(Finishing):
         except MessageGone:
             if not self._adopted:
                 raise
+            self._stale.append(ts)
             self._ts, self._adopted = None, False
 
     async def _stop_showing(self) -> None:
@@ -321,5 +317,7 @@ class SlackReply(Finishing):
         for ts, act in final.items():
             try:
                 await act()
+            except MessageGone:
+                log.debug("message %s is gone already", ts)
             except ChannelError as error:
                 log.warning("message %s was not tidied up: %s", ts, type(error).__name__)

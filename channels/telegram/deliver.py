@@ -87,7 +87,7 @@ class Delivery:
         keyboard: InlineKeyboardMarkup | None = None,
     ) -> bool:
         """Put `part` in place of a message's text; without `keyboard` its buttons go. False when
-        the message is gone or cannot be edited."""
+        the message is gone; one that cannot be edited is deleted, since its buttons would stay."""
 
         async def request(plain: bool) -> bool:
             try:
@@ -106,6 +106,9 @@ class Delivery:
                     case Meaning.NOT_MODIFIED:
                         return True
                     case Meaning.MESSAGE_GONE | Meaning.MIGRATED:
+                        return False
+                    case Meaning.NOT_EDITABLE:
+                        await self._remove(message_id)
                         return False
                     case _:
                         raise
@@ -149,6 +152,12 @@ class Delivery:
                 self._chat, message_id, rate_limit_args=urgency
             )
         )
+
+    async def _remove(self, message_id: int) -> None:
+        try:
+            await self._bot.delete_message(self._chat, message_id, rate_limit_args="control")
+        except (TelegramError, Dropped) as error:
+            log.warning("message %d stays as it is: %s", message_id, type(error).__name__)
 
     async def remove_buttons(self, message_id: int) -> None:
         """Leave a message of the bot without buttons: at once, or when a flooded chat is open

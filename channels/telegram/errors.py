@@ -40,7 +40,8 @@ class Meaning(Enum):
     UNCERTAIN = auto()  # it may have taken effect
     FLOOD = auto()  # too many: wait
     NOT_MODIFIED = auto()  # the message looks like that already: success
-    MESSAGE_GONE = auto()  # the message cannot be edited or deleted (any more)
+    MESSAGE_GONE = auto()  # there is no such message (any more), or it cannot be deleted
+    NOT_EDITABLE = auto()  # the message stands there, and cannot be edited
     THREAD_GONE = auto()  # no such topic
     EMPTY = auto()  # nothing visible in it
     TOO_BIG = auto()  # a file is larger than bots may have or send
@@ -60,11 +61,11 @@ _WORDINGS: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
         (
             "message to edit not found",
             "message to delete not found",
-            "message can't be edited",
             "message can't be deleted",
             "message_id_invalid",
         ),
     ),
+    (Meaning.NOT_EDITABLE, ("message can't be edited",)),
     (
         Meaning.THREAD_GONE,
         ("message thread not found", "topic_deleted", "topic_id_invalid"),
@@ -168,6 +169,7 @@ def delivery_failed(error: TelegramError) -> ChannelError:
             | Meaning.EMPTY
             | Meaning.TOO_BIG
             | Meaning.MESSAGE_GONE
+            | Meaning.NOT_EDITABLE
             | Meaning.NOT_MODIFIED
         ):
             return ReplyRefused(f"Telegram: {error.message}")

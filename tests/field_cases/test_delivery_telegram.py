@@ -216,7 +216,7 @@ async def test_an_answer_whose_preview_cannot_be_edited_is_a_new_message(
         reply.release()
         answer = await it.chat.wait_for_text("The whole answer.")
         assert answer is not preview
-        assert it.chat.last is answer
+        assert it.chat.bot_messages == [answer], "no dead button is left"
 
 
 async def test_text_that_changes_nothing_visible_does_not_end_the_stream(tmp_path: Path) -> None:

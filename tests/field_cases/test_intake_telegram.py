@@ -11,7 +11,6 @@ Asserted elsewhere already:
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 

@@ -41,7 +41,7 @@ def caused_by(cause: Exception, error: TelegramError | None = None) -> TelegramE
     [
         ("message is not modified: specified new message content", Meaning.NOT_MODIFIED),
         ("message to edit not found", Meaning.MESSAGE_GONE),
-        ("message can't be edited", Meaning.MESSAGE_GONE),
+        ("message can't be edited", Meaning.NOT_EDITABLE),
         ("MESSAGE_ID_INVALID", Meaning.MESSAGE_GONE),
         ("message thread not found", Meaning.THREAD_GONE),
         ("TOPIC_CLOSED", Meaning.UNREACHABLE),
