@@ -48,7 +48,6 @@ from channels.parts import Finishing, Halt, Parts, Passage
 from channels.testing import FakeChannel
 from memory.database import Database
 
-
 _DONE = {
     "inbox": "outcome = 'answered'",
     "runs": "state = 'settled'",
@@ -153,7 +152,7 @@ class FastBridge:
         ones, are stored as answered and delivered."""
         await self.bridge.idle()
         for table, done in _DONE.items():
-            sql = f"SELECT COUNT(*), SUM({done}) FROM {table}"  # noqa: S608 - from here
+            sql = f"SELECT COUNT(*), SUM({done}) FROM {table}"
             found = tuple((await self.database.read(sql))[0])
             if found != (turns, turns):
                 raise AssertionError(f"{table}: {found} instead of {turns} rows, all done")
