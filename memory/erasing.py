@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memory.audit import record
-from memory.moving import NAMES, names_of
+from memory.moving import NAMES, drop_index, names_of
 
 OF_SESSION: Final = (
     "outbox",
+    "memory_snapshots",
     "runs",
     "messages",
     "boundaries",
@@ -66,6 +67,7 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str]) -> None:
     connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
     connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
     connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (place[0], place[2]))
+    drop_index(connection, place)
     for table, column in NAMES:
         for value in names_of(connection, table, column, place):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (value,))  # noqa: S608

@@ -27,6 +27,10 @@ CHAT_COLUMNS: Final = frozenset(
         ("gone_chats", "chat"),
         ("usage_days", "chat"),
         ("policies", "chat"),
+        ("memory_scopes", "scope"),
+        ("memory_scopes", "chat"),
+        ("tombstones", "scope"),
+        ("memory_changes", "scope"),
     }
 )
 """The columns that `carry` rewrites."""
@@ -39,10 +43,16 @@ OF_SESSION: Final = (
     "left_out",
     "runs",
     "outbox",
+    "memory_snapshots",
 )
 """Tables whose column `session_id` is simply set; `speakers` need numbers of their own."""
 
-NAMES: Final = (("notices", "key"), ("jobs", "scope"))
+NAMES: Final = (
+    ("notices", "key"),
+    ("jobs", "scope"),
+    ("tombstones", "scope"),
+    ("memory_changes", "scope"),
+)
 """Columns with names such as `kind:channel:account:chat:…` or `channel:account:chat:…`."""
 
 Account = tuple[str, str]  # channel, account
@@ -72,6 +82,9 @@ def carry(
                 (renamed, name),
             )
     carry_days(connection, account, old, new)
+    if is_indexed(connection, (*account, old)):  # then both: what is joined is indexed anew
+        for chat in (old, new):
+            drop_index(connection, (*account, chat))
     # A chat that has got limits under its new id already keeps those.
     connection.execute(
         "UPDATE OR IGNORE policies SET chat = ? WHERE channel = ? AND chat = ?",
@@ -94,6 +107,21 @@ def names_of(
     )
     whole = re.compile(rf"(?:[^:]*:)?{re.escape(':'.join(place))}(?::|$)")
     return [str(row[0]) for row in found if whole.match(str(row[0]))]
+
+
+def is_indexed(connection: sqlite3.Connection, place: tuple[str, str, str]) -> bool:
+    """Whether there is an index over the chat's memory and conversations."""
+    rows = connection.execute(
+        "SELECT 1 FROM memory_scopes WHERE channel = ? AND account = ? AND chat = ?", place
+    )
+    return rows.fetchone() is not None
+
+
+def drop_index(connection: sqlite3.Connection, place: tuple[str, str, str]) -> None:
+    """It goes, and is made anew by the next search. For use inside a write."""
+    connection.execute(
+        "DELETE FROM memory_scopes WHERE channel = ? AND account = ? AND chat = ?", place
+    )
 
 
 def _sessions(

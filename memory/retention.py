@@ -113,6 +113,7 @@ _SWEEPS = (
         "state = 'done' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.key = 'act:' || inbox.id)",
         in_time=True,
     ),
+    _Sweep("memory_snapshots", "id", "made_at < :messages"),
     _Sweep("runs", "run_id", "COALESCE(settled_at, began_at) < :messages", "state = 'settled'"),
     _Sweep("errors", "id", "at < :messages"),
     _Sweep("notices", "key", "told_at < :messages"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,16 @@ FACTS: Final = "MEMORY.md"
 CHANGES: Final = "changes"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _DAY_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatScope:
+    """A scope, and the chat whose conversations belong to it."""
+
+    scope: str
+    channel: str
+    account: str
+    chat: str
 
 
 class NoSuchName(ValueError):

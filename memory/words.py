@@ -68,10 +68,12 @@ def contains(text: str, phrase: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that stand side by side. `beginning`: the last one may go on."""
+    """Words that stand side by side. `beginning`: the last one may go on. `whole`: it is looked for as
+    it is, and never in parts."""
 
     words: tuple[str, ...]
-    beginning: bool
+    beginning: bool = False
+    whole: bool = False
 
     def fts(self) -> str:
         """As FTS5 writes it. The words hold letters and digits only."""
@@ -83,16 +85,22 @@ def phrases(query: str) -> list[Phrase]:
     twice."""
     found: dict[Phrase, None] = {}
     for quoted in _QUOTED.findall(query):
-        found |= dict.fromkeys(_phrase(quoted, beginning=False))
+        found |= dict.fromkeys(
+            Phrase(tuple(parts), whole=True) for parts in [words(quoted)] if parts
+        )
     for word in _QUOTED.sub(" ", query).split():
-        found |= dict.fromkeys(_phrase(word, beginning=True))
+        found |= dict.fromkeys(_phrase(word))
     return list(found)
 
 
 def looser(asked: Sequence[Phrase]) -> list[Phrase]:
-    """The same in smaller pieces: a run of characters without spaces in pairs, other words alone."""
+    """The same in smaller pieces, what was quoted excepted: a run of characters without spaces in
+    pairs, other words alone."""
     found: dict[Phrase, None] = {}
     for phrase in asked:
+        if phrase.whole:
+            found[phrase] = None
+            continue
         run: list[str] = []
         for word in phrase.words:
             if _ALONE.match(word):
@@ -107,14 +115,13 @@ def looser(asked: Sequence[Phrase]) -> list[Phrase]:
 
 def _pairs(run: Sequence[str]) -> list[Phrase]:
     if len(run) <= PAIR:
-        return [Phrase(tuple(run), beginning=False)] if run else []
-    return [Phrase(tuple(run[i : i + PAIR]), beginning=False) for i in range(len(run) - 1)]
+        return [Phrase(tuple(run))] if run else []
+    return [Phrase(tuple(run[i : i + PAIR])) for i in range(len(run) - 1)]
 
 
-def _phrase(text: str, *, beginning: bool) -> list[Phrase]:
+def _phrase(text: str) -> list[Phrase]:
     parts = words(text)
     if not parts:
         return []
-    last = parts[-1]
-    goes_on = beginning and len(last) >= SHORTEST_BEGINNING
-    return [Phrase(tuple(parts), goes_on and not _ALONE.match(last))]
+    goes_on = len(parts[-1]) >= SHORTEST_BEGINNING and not _ALONE.match(parts[-1])
+    return [Phrase(tuple(parts), goes_on)]

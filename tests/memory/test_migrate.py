@@ -74,6 +74,18 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO moved_chats VALUES ('telegram', '1', '5', '7', :then)",
         "INSERT INTO gone_chats VALUES ('telegram', '1', '8', 0, :then)",
     ),
+    7: (
+        "INSERT INTO memory_scopes VALUES (1, 'person:telegram:1:7', 'telegram', '1', '7', 3)",
+        "INSERT INTO search_files VALUES (1, 'MEMORY.md', 9, 9, x'00', 1)",
+        "INSERT INTO search_entries VALUES (1, 1, 'MEMORY.md', NULL, NULL, 0, 1, 0)",
+        "INSERT INTO search_words (rowid, owner, words) VALUES (1, 's1', 'tea')",
+        "INSERT INTO tombstones VALUES ('person:telegram:1:7', 'hash', 'likes tea', :then)",
+        (
+            "INSERT INTO memory_changes VALUES"
+            " (1, 'person:telegram:1:7', 'remembered', 1, 'hash', 'r1', 'u', :then)"
+        ),
+        "INSERT INTO memory_snapshots VALUES (1, 1, 1, 'likes tea', :then)",
+    ),
     8: ("INSERT INTO policies VALUES ('telegram', '7', '', 'paused: no', 1, :then)",),
 }
 

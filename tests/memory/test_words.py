@@ -67,17 +67,18 @@ def test_two_characters_are_found_within_a_sentence() -> None:
 
 def test_a_query_is_words_that_may_go_on_and_quotes_that_do_not() -> None:
     assert phrases('Katze "rote Katze" 猫 ab') == [
-        Phrase(("rote", "katze"), beginning=False),
+        Phrase(("rote", "katze"), whole=True),
         Phrase(("katze",), beginning=True),
-        Phrase(("猫",), beginning=False),
-        Phrase(("ab",), beginning=False),
+        Phrase(("猫",)),
+        Phrase(("ab",)),
     ]
 
 
 def test_a_whole_chinese_sentence_is_looked_for_in_pairs_as_well() -> None:
-    assert looser(phrases("我的猫 e-mail")) == [
-        Phrase(("我", "的"), beginning=False),
-        Phrase(("的", "猫"), beginning=False),
-        Phrase(("e",), beginning=False),
+    assert looser(phrases('我的猫 e-mail "我的猫"')) == [
+        Phrase(("我", "的", "猫"), whole=True),
+        Phrase(("我", "的")),
+        Phrase(("的", "猫")),
+        Phrase(("e",)),
         Phrase(("mail",), beginning=True),
     ]

@@ -1,0 +1,163 @@
+"""Search in a scope's memory files and conversations, by relevance and age.
+
+The scope stands in every query, and every entry of the index carries it twice: what one chat said is
+found by no other. What was taken out of a conversation, and what was forgotten, is not found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from memory.database import Database
+from memory.files import read
+from memory.indexing import Indexer, said
+from memory.pieces import entry_pieces, excerpt
+from memory.scopes import FACTS, ChatScope, scope_path
+from memory.tombstones import Tombstones
+from memory.words import Phrase, looser, phrases, words
+
+MOST_HITS = 10
+MOST_PHRASES = 20  # of a query; the rest is left out
+MOST_SHOWN = 700  # characters of a hit
+HALF_AFTER_DAYS = 180  # a saying of that age counts half as much
+FACTS_COUNT = 2  # times as much as what was said today
+_FURTHER = 3  # times as many as are wanted are looked at: some are forgotten or have just changed
+
+_FIND = (
+    "SELECT e.id, e.name, e.line, e.lines, w.words, e.message_id, m.role, m.created_at, m.body"
+    " FROM search_words w JOIN search_entries e ON e.id = w.rowid"
+    " LEFT JOIN messages m ON m.id = e.message_id"
+    " WHERE search_words MATCH :match AND e.owner = :owner"
+    " AND (e.message_id IS NULL OR (e.run_id IS NOT :besides AND e.run_id NOT IN"
+    " (SELECT run_id FROM left_out)))"
+    " ORDER BY bm25(search_words, 0.0, 1.0) * IIF(e.name = :facts, :twice,"
+    " :half / (:half + MAX(0, :today - e.day))), e.id DESC LIMIT :most"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something that was found. Of a file `name` and the line counted from 1; of a conversation who
+    said it (`role`) and when (ISO 8601, UTC)."""
+
+    text: str
+    name: str | None = None
+    line: int = 0
+    role: str = ""
+    at: str = ""
+    message_id: int = 0
+
+
+class _Changed(Exception):
+    """A file is not any more as it was indexed."""
+
+
+class Search:
+    """`folder`: that of all memory files."""
+
+    def __init__(self, database: Database, folder: Path, indexer: Indexer) -> None:
+        self._database = database
+        self._folder = folder
+        self._indexer = indexer
+        self._tombstones = Tombstones(database)
+
+    async def find(
+        self,
+        chat: ChatScope,
+        query: str,
+        *,
+        besides: str | None = None,
+        most: int = MOST_HITS,
+        today: date | None = None,
+    ) -> list[Hit]:
+        """The best hits: first those with all words, then those with some. `besides`: a run that is
+        not to find itself. Raises `StoreError` and `OSError`."""
+        asked = phrases(query)[:MOST_PHRASES]
+        if not asked:
+            return []
+        values = {
+            "besides": besides,
+            "facts": FACTS,
+            "twice": float(FACTS_COUNT),
+            "half": float(HALF_AFTER_DAYS),
+            "today": (today or datetime.now(UTC).date()).toordinal(),
+            "most": most * _FURTHER,
+        }
+        try:
+            return await self._find(chat, asked, values, most, everything=False)
+        except _Changed:
+            return await self._find(chat, asked, values, most, everything=True)
+
+    async def _find(
+        self,
+        chat: ChatScope,
+        asked: Sequence[Phrase],
+        values: Mapping[str, object],
+        most: int,
+        *,
+        everything: bool,
+    ) -> list[Hit]:
+        """Raises `_Changed`, unless it looks at `everything`: what changes meanwhile is left out."""
+        owner = await self._indexer.catch_up(chat, everything=everything)
+        forgotten = await self._tombstones.of(chat.scope)
+        hits: dict[int, Hit] = {}
+        for wanted in (_all(asked), _any(asked)):
+            match = f'owner : "{owner.word}" AND words : ({wanted})'
+            rows = await self._database.read(_FIND, {**values, "match": match, "owner": owner.id})
+            reading = _Reading(scope_path(self._folder, chat.scope), asked, strict=not everything)
+            found = await asyncio.to_thread(lambda: dict(reading.hits(rows)))  # noqa: B023 - awaited
+            hits |= {
+                entry: hit
+                for entry, hit in found.items()
+                if entry not in hits and not forgotten.covers(hit.text)
+            }
+            if len(hits) >= most:
+                break
+        return list(hits.values())[:most]
+
+
+class _Reading:
+    """Reads what was found where it stands. `strict`: one that has changed raises `_Changed`."""
+
+    def __init__(self, folder: Path, asked: Sequence[Phrase], *, strict: bool) -> None:
+        self._folder = folder
+        self._asked = asked
+        self._strict = strict
+        self._files: dict[str, list[str]] = {}
+
+    def hits(self, rows: Iterable[sqlite3.Row]) -> Iterator[tuple[int, Hit]]:
+        """Each entry's row id and hit."""
+        for row in rows:
+            entry, name, line, lines, indexed, message_id, role, created_at, body = row
+            whole = self._lines(str(name)) if name is not None else said(str(body))
+            text = "\n".join(whole[line : line + lines])
+            fact = next(iter(entry_pieces(text)), None) if name == FACTS else None
+            if " ".join(words(fact.text if fact else text)) != indexed:
+                if self._strict:
+                    raise _Changed
+                continue
+            shown = excerpt(text, self._asked, MOST_SHOWN)
+            if name is not None:
+                yield int(entry), Hit(shown, name=str(name), line=int(line) + 1)
+            else:
+                made = Hit(shown, role=str(role), at=str(created_at), message_id=int(message_id))
+                yield int(entry), made
+
+    def _lines(self, name: str) -> list[str]:
+        if name not in self._files:
+            data = read(self._folder / name)
+            self._files[name] = data.decode("utf-8", "replace").split("\n")
+        return self._files[name]
+
+
+def _all(asked: Sequence[Phrase]) -> str:
+    return " AND ".join(phrase.fts() for phrase in asked)
+
+
+def _any(asked: Sequence[Phrase]) -> str:
+    return " OR ".join(phrase.fts() for phrase in looser(asked)[:MOST_PHRASES])
