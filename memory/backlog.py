@@ -31,7 +31,7 @@ class BacklogStore:
         """The chat's open questions in all of its sessions, by the platform's time."""
         rows = await self._database.read(
             "SELECT i.id, s.key, i.body, i.run_id"
-            " FROM sessions s JOIN inbox i ON i.session_id = s.id"
+            " FROM sessions s JOIN inbox i INDEXED BY inbox_open ON i.session_id = s.id"
             " WHERE s.channel = ? AND s.account = ? AND s.chat = ?"
             " AND i.kind = 'turn' AND i.state = 'open' ORDER BY i.sent_at, i.id",
             (place.channel, place.account, place.chat),

@@ -62,8 +62,9 @@ class OutboxReply:
 _REPLY = (
     "SELECT o.id, o.key, s.key AS session_key, s.channel, s.account, s.chat, s.thread, o.private,"
     " o.reply_to, o.language, o.preview_id, o.halted"
-    " FROM outbox o JOIN sessions s ON s.id = o.session_id"
+    " FROM outbox o"
 )
+_PLACE = "JOIN sessions s ON s.id = o.session_id"
 
 
 class Outbox:
@@ -124,7 +125,7 @@ class Outbox:
 
     async def get(self, reply: int) -> OutboxReply:
         """A stored reply. Raises `StoreError` when there is none."""
-        rows = await self._database.read(f"{_REPLY} WHERE o.id = ?", (reply,))
+        rows = await self._database.read(f"{_REPLY} {_PLACE} WHERE o.id = ?", (reply,))
         if not rows:
             raise StoreError(f"the outbox has no reply {reply}")
         return await self._whole(rows[0])
@@ -133,7 +134,8 @@ class Outbox:
         """What an earlier process has left, oldest first."""
         marks = ", ".join("?" for _ in channels)
         rows = await self._database.read(
-            f"{_REPLY} WHERE o.state = 'open' AND s.channel IN ({marks}) ORDER BY o.id",
+            f"{_REPLY} INDEXED BY outbox_open {_PLACE} WHERE o.state = 'open'"
+            f" AND s.channel IN ({marks}) ORDER BY o.id",
             tuple(channels),
         )
         return [await self._whole(row) for row in rows]
@@ -141,7 +143,7 @@ class Outbox:
     async def last_answer(self, session: int) -> OutboxReply | None:
         """The newest answer of a run in the session."""
         rows = await self._database.read(
-            f"{_REPLY} WHERE o.session_id = ? AND EXISTS"  # noqa: S608 - a constant
+            f"{_REPLY} {_PLACE} WHERE o.session_id = ? AND EXISTS"  # noqa: S608 - a constant
             " (SELECT 1 FROM runs r WHERE r.run_id = o.key) ORDER BY o.id DESC LIMIT 1",
             (session,),
         )

@@ -57,7 +57,10 @@ class Overview:
     async def last_message(self, channel: str) -> str | None:
         """When the newest message of the channel was stored, or None."""
         rows = await self._database.read(
-            "SELECT received_at FROM inbox WHERE channel = ? ORDER BY id DESC LIMIT 1", (channel,)
+            # From the newest backwards; by its index all of the channel's would be sorted.
+            "SELECT (SELECT received_at FROM inbox NOT INDEXED WHERE channel = ?1"
+            " ORDER BY id DESC LIMIT 1) WHERE EXISTS (SELECT 1 FROM inbox WHERE channel = ?1)",
+            (channel,),
         )
         return str(rows[0][0]) if rows else None
 
