@@ -21,8 +21,8 @@ InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
 # SQLite would rather look through all that is stored: it does not know how few rows are open.
 _OPEN_ROWS = "inbox i INDEXED BY inbox_open JOIN sessions s ON s.id = i.session_id"
 _OPEN = (
-    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id, i.received_at"
-    f" FROM {_OPEN_ROWS} WHERE i.state = 'open'"  # noqa: S608 - a constant
+    "SELECT i.id, s.key, i.session_id, i.person, i.kind, i.body, i.run_id,"  # noqa: S608 - constant
+    f" i.received_at FROM {_OPEN_ROWS} WHERE i.state = 'open'"
 )
 
 # Several messages with one time of the platform are one question: pictures sent together, or a text
