@@ -37,6 +37,7 @@ from agent.settings import ProviderSettings
 from agent.testing import ScriptedProvider
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.chat_models import ModelChoice
 from bridge.turn_plan import TurnSettings
 from memory.database import Database
 from tests.agent import bed as agent_bed
@@ -105,10 +106,10 @@ class Chat(Bed):
         self.server = server
         self.services = replace(self.services, settings=settings)
         self.bridge = AgentBridge(
-            BridgeSettings("shared", UTC, None, 3),
+            BridgeSettings(UTC, 3),
             self.services,
             self.access,
-            (model,),
+            ModelChoice((model,)),
             {"fake": self.channel},
             group,
         )
