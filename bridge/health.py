@@ -77,7 +77,8 @@ class HealthServer:
             status, cost = await self._status.get(), await self._month_cost()
         except StoreError as error:
             return web.Response(status=503, text=f"database: {error}\n")
-        text = await asyncio.to_thread(metrics_text, status, cost, self._data)
+        tasks = len(asyncio.all_tasks())
+        text = await asyncio.to_thread(metrics_text, status, cost, tasks, self._data)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     def _faults(self) -> list[str]:

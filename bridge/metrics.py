@@ -16,19 +16,23 @@ from bridge.gate import MICRO
 from bridge.status import Status
 
 
-def metrics_text(status: Status, month_cost_microusd: int, data: Path) -> bytes:
-    """All metrics in the text format. `data`: whose disk is measured."""
+def metrics_text(status: Status, month_cost_microusd: int, tasks: int, data: Path) -> bytes:
+    """All metrics in the text format. `tasks`: those of the event loop; `data`: whose disk is
+    measured."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     GCCollector(registry)
-    registry.register(_Ours(status, month_cost_microusd, shutil.disk_usage(data).free))
+    registry.register(_Ours(status, month_cost_microusd, tasks, shutil.disk_usage(data).free))
     return generate_latest(registry)
 
 
 class _Ours(Collector):
-    def __init__(self, status: Status, month_cost_microusd: int, free_bytes: int) -> None:
+    def __init__(
+        self, status: Status, month_cost_microusd: int, tasks: int, free_bytes: int
+    ) -> None:
         self._status = status
         self._month_cost_microusd = month_cost_microusd
+        self._tasks = tasks
         self._free_bytes = free_bytes
 
     def collect(self) -> Iterable[Metric]:
@@ -52,6 +56,7 @@ class _Ours(Collector):
                 "Cost of this month's model calls, where a price is known.",
                 self._month_cost_microusd / MICRO,
             ),
+            ("tasks", "Tasks of the event loop.", self._tasks),
             ("disk_free_bytes", "Free space where the data folder lies.", self._free_bytes),
         ):
             yield GaugeMetricFamily(f"galata_{name}", text, value=value)

@@ -116,6 +116,7 @@ async def test_metrics_are_what_prometheus_reads_and_name_nobody(bot: World) -> 
     assert values["galata_channel_last_message_timestamp_seconds", "telegram"] > 1.7e9
     for name in ("runs", "messages_waiting", "replies_undelivered", "errors_last_hour"):
         assert (f"galata_{name}", None) in values
+    assert values["galata_tasks", None] > 1
     assert values["galata_disk_free_bytes", None] > 0
     assert values["process_resident_memory_bytes", None] > 1e6
     assert re.search(r'galata_info\{version="[0-9.]+"\} 1\.0', text)
