@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.durable import Durable
 from bench.estimate import estimate
 from bench.measures import SMALLEST, Bench, Size
 from bench.processes import Child
@@ -16,12 +17,12 @@ from bench.trim import trim
 
 def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
     """Every measure, or those of the named groups: start, memory, latency, turns, streaming,
-    cancel, repair, trim, estimate."""
+    cancel, durable, search, repair, trim, estimate."""
     measures: Measures = {}
     with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
         bench = Bench(servers, Path(folder), size)
         groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
-        groups += [bench.cancel, repair, trim, estimate]
+        groups += [bench.cancel, Durable(bench).durable, bench.search, repair, trim, estimate]
         for group in groups:
             if not only or group.__name__ in only:
                 print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)

@@ -108,7 +108,7 @@ class Load:
         """When each chat got a message or an edit with words of an answer. A preview in Telegram
         begins without any: its id is stored first."""
         times: dict[str, list[float]] = {}
-        calls = [
+        calls: list[tuple[str, Any]] = [
             *(("chat_id", c) for c in self._telegram.calls if c.method.lower() in _TELEGRAM),
             *(("channel", c) for c in self._slack.calls if c.method in _SLACK),
         ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.machine import Machine
 from bench.processes import Child
 from bench.report import Measure, Measures, percentile
+from bench.search import search
 
 KINDS = ("anthropic", "openai")
 
@@ -32,29 +33,34 @@ class Size:
     steady_s: float = 1.5  # memory unchanged for so long: all that is loaded behind is loaded
     stops: int = 300
     hanging: int = 15  # answers that hang at a time
+    files: int = 10_000  # days in memory that are searched
+    burst: int = 3000
+    stored: int = 50_000  # turns, of two messages each
+    sessions: int = 1000
+    known: int = 10_000  # sessions
 
 
-SMALLEST = Size(1, 0.5, 0.2, 10, 8, 4, 400, 100, 1, 0.2, 2, 2)
+SMALLEST = Size(1, 0.5, 0.2, 10, 8, 4, 400, 100, 1, 0.2, 2, 2, 20, 100, 100, 10, 50)
 
 
 class Bench:
     """Measures on one set of servers; `folder` takes configurations and data."""
 
     def __init__(self, servers: Child, folder: Path, size: Size) -> None:
-        self._servers = servers
+        self.servers = servers
         self._folder = folder
-        self._size = size
-        self._facts = servers.told()
+        self.size = size
+        self.facts = servers.told()
         self._numbers = 0
         for kind in KINDS:
-            config = json.dumps(self._facts["configs"][kind])
-            self._config(kind).write_text(config, encoding="utf-8")
+            config = json.dumps(self.facts["configs"][kind])
+            self.config(kind).write_text(config, encoding="utf-8")
 
     def start(self) -> Measures:
         """Until "ready", and memory then, with Telegram and Slack on."""
         ready, rss = [], []
-        for _ in range(self._size.starts):
-            with self._cli("anthropic") as bot:
+        for _ in range(self.size.starts):
+            with self.cli("anthropic") as bot:
                 ready.append(bot.wait_ready())
                 rss.append(bot.rss_at_ready_mb)
                 bot.terminate()
@@ -67,9 +73,9 @@ class Bench:
         """With each provider's SDK loaded and nothing asked yet."""
         found: Measures = {}
         for kind in KINDS:
-            with self._cli(kind) as bot:
+            with self.cli(kind) as bot:
                 bot.wait_ready()
-                found[f"rss_{kind}_mb"] = Measure(self._steady_rss(bot), "MB", 135)
+                found[f"rss_{kind}_mb"] = Measure(self.steady_rss(bot), "MB", 135)
                 bot.terminate()
         return found
 
@@ -80,13 +86,13 @@ class Bench:
         are the machine's (see `bench.machine`). `load_gc_longest_ms`: the longest pause of the bot
         for its garbage.
         """
-        size = self._size
-        with self._bot("anthropic") as bot, Child("bench.idle") as idle:
+        size = self.size
+        with self.bot("anthropic") as bot, Child("bench.idle") as idle:
             bot.wait_ready()
-            self._steady_rss(bot)
+            self.steady_rss(bot)
             before = bot.ask()["cpu_s"]
-            machine = Machine(bot, self._servers, idle)
-            found = self._servers.ask(
+            machine = Machine(bot, self.servers, idle)
+            found = self.servers.ask(
                 size.load_s + size.warm_s + 60,
                 do="load",
                 kind="anthropic",
@@ -112,7 +118,7 @@ class Bench:
 
     def turns(self) -> Measures:
         """Turns a second of the bridge alone."""
-        with Child("bench.turns", [str(self._size.turns), str(self._size.turn_chats)]) as child:
+        with Child("bench.turns", [str(self.size.turns), str(self.size.turn_chats)]) as child:
             return {"turns_per_s": Measure(child.told()["per_second"], "turns/s")}
 
     def streaming(self) -> Measures:
@@ -122,11 +128,11 @@ class Bench:
         """
         found: Measures = {}
         for kind in KINDS:
-            with self._bot(kind) as bot, Child("bench.sdk_alone") as sdk:
+            with self.bot(kind) as bot, Child("bench.sdk_alone") as sdk:
                 bot.wait_ready()
-                self._steady_rss(bot)
+                self.steady_rss(bot)
                 self._cost(bot, 100, 20)
-                chars, chunks = self._size.chars, self._size.chunks
+                chars, chunks = self.size.chars, self.size.chunks
                 alone = self._alone(sdk, kind, chars, chunks)
                 whole = self._cost(bot, chars, chunks)
                 beyond = whole - alone
@@ -136,20 +142,24 @@ class Bench:
             found[f"stream_{kind}_linear"] = Measure(whole / (2 * half), "ratio", 1.25)
         return found
 
+    def search(self) -> Measures:
+        """Indexing the day files of one chat, and searching in them (see `bench.search`)."""
+        return search(self.size.files)
+
     def cancel(self) -> Measures:
         """From /cancel to "Stopped." in the chat, when the provider has fallen silent in the middle
         of a stream and when a tool hangs (see `bench.cancel`)."""
         found: Measures = {}
-        with self._bot("anthropic") as bot:
+        with self.bot("anthropic") as bot:
             bot.wait_ready()
-            self._steady_rss(bot)
+            self.steady_rss(bot)
             for where in ("stream", "tool"):
-                times = self._servers.ask(
-                    60 + self._size.stops,
+                times = self.servers.ask(
+                    60 + self.size.stops,
                     do="stops",
                     where=where,
-                    count=self._size.stops,
-                    at_a_time=self._size.hanging,
+                    count=self.size.stops,
+                    at_a_time=self.size.hanging,
                     seed=1,
                 )["latencies"]
                 found[f"cancel_{where}_p50_ms"] = Measure(percentile(times, 50), "ms")
@@ -159,40 +169,43 @@ class Bench:
     def _cost(self, bot: Child, chars: int, chunks: int) -> float:
         """The least CPU seconds of a question in a chat of its own."""
         spent = []
-        for _ in range(self._size.repeats):
+        for _ in range(self.size.repeats):
             chat, self._numbers = self._numbers % 50, self._numbers + 1
             before = float(bot.ask()["cpu_s"])
-            self._servers.ask(120, do="question", chars=chars, chunks=chunks, chat=chat)
+            self.servers.ask(120, do="question", chars=chars, chunks=chunks, chat=chat)
             time.sleep(0.3)  # what comes after the last message: storing, closing
             spent.append(float(bot.ask()["cpu_s"]) - before)
         return min(spent)
 
     def _alone(self, sdk: Child, kind: str, chars: int, chunks: int) -> float:
-        asked = {"kind": kind, **self._facts["llms"][kind], "chars": chars, "chunks": chunks}
-        return min(float(sdk.ask(**asked)["cpu_s"]) for _ in range(self._size.repeats))
+        asked = {"kind": kind, **self.facts["llms"][kind], "chars": chars, "chunks": chunks}
+        return min(float(sdk.ask(**asked)["cpu_s"]) for _ in range(self.size.repeats))
 
-    def _steady_rss(self, bot: Child) -> float:
+    def steady_rss(self, bot: Child) -> float:
         """Memory once it has stopped growing."""
         last, since = bot.rss_mb, time.monotonic()
-        while time.monotonic() - since < self._size.steady_s:
+        while time.monotonic() - since < self.size.steady_s:
             time.sleep(0.1)
             if abs(bot.rss_mb - last) > 0.5:
                 last, since = bot.rss_mb, time.monotonic()
         return last
 
-    def _cli(self, kind: str) -> Child:
-        """The bot as everybody starts it."""
+    def cli(self, kind: str, data: Path | None = None) -> Child:
+        """The bot as everybody starts it, on new data or on these."""
+        folder = data or self.data()
         if find_spec("bridge.__main__") is None:
-            return self._bot(kind)
-        return Child("bridge", ["run", "--config", str(self._config(kind)), "--data", self._data()])
+            return self.bot(kind, folder)
+        return Child("bridge", ["run", "--config", str(self.config(kind)), "--data", str(folder)])
 
-    def _bot(self, kind: str) -> Child:
+    def bot(self, kind: str, data: Path | None = None) -> Child:
         """The bot that tells what it uses."""
-        return Child("bench.bot", [str(self._config(kind)), self._data()])
+        return Child("bench.bot", [str(self.config(kind)), str(data or self.data())])
 
-    def _config(self, kind: str) -> Path:
-        return self._folder / f"{kind}.yaml"
-
-    def _data(self) -> str:
+    def data(self) -> Path:
+        """A data folder that is not there yet."""
         self._numbers += 1
-        return str(self._folder / f"data{self._numbers}")
+        return self._folder / f"data{self._numbers}"
+
+    def config(self, kind: str) -> Path:
+        """The configuration with this kind of provider."""
+        return self._folder / f"{kind}.yaml"

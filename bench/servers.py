@@ -2,7 +2,8 @@
 
 Its first line of output says how to reach them; then each line of input is a command:
 `load` (see `bench.load`), `stops` (see `bench.cancel`), `question` (one question in a Telegram chat,
-until all of the answer is there) and `refusals`.
+until all of the answer is there), `burst` (many at once, until Telegram is told that they are stored)
+and `refusals`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import json
 import re
 import sys
+import time
 from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any
@@ -103,6 +105,8 @@ class Servers:
                 return times
             case "question":
                 return await self.question(**command)
+            case "burst":
+                return await self.burst(**command)
             case "refusals":
                 return {"refusals": [r for llm in self.llms.values() for r in llm.refusals]}
             case other:
@@ -121,6 +125,18 @@ class Servers:
 
         await self.telegram.wait_for(is_there, 60)
         return {"messages": len(place.bot_messages) - before}
+
+    async def burst(self, count: int) -> Json:
+        """What people wrote while the bot was away, an hour ago, comes in at once: messages per second
+        until the last one is acknowledged. The bot does not answer such ones before no more come, so
+        that taking them in is all that it does."""
+        telegram, sent = self.telegram, int(time.time()) - 3600
+        await telegram.wait_for_poll()
+        for number in range(count):
+            self.tg_chats[number % PEOPLE].send(f"How is the tide, part {number}?", date=sent)
+        began = time.monotonic()
+        await telegram.wait_until_confirmed(60 + count / 50)
+        return {"per_second": count / (time.monotonic() - began)}
 
 
 async def main() -> None:

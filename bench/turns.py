@@ -33,6 +33,7 @@ from agent.provider import (
 from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.app import turn_services
+from bridge.chat_models import ModelChoice
 from bridge.log import Redactor
 from bridge.settings import Config
 from channels.base import (
@@ -168,13 +169,15 @@ async def fast_bridge(data: Path) -> AsyncGenerator[FastBridge]:
         access = Access(rules, services.people, services.chats)
         await access.load()
         channel = FastChannel()
-        settings = BridgeSettings("shared", UTC, "en", queue_length=10)
+        settings = BridgeSettings(UTC, queue_length=10)
         sizes = Estimator(Family.UNKNOWN)
         model = ChatModel(
             "fast", "fast-1", FastProvider(), 1000, ModelTraits(), 100_000, sizes, lambda usage: 1
         )
         async with asyncio.TaskGroup() as group:
-            bridge = AgentBridge(settings, services, access, (model,), {"fake": channel}, group)
+            bridge = AgentBridge(
+                settings, services, access, ModelChoice((model,)), {"fake": channel}, group
+            )
             yield FastBridge(bridge, channel, database)
             await bridge.close(5)
     finally:
