@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 from weakref import WeakValueDictionary
 
@@ -42,18 +42,22 @@ log = logging.getLogger(__name__)
 # Seconds between the tries to deliver an answer while its platform is out of reach; the last repeats.
 WAITS_S = (1, 2, 5, 10, 30, 60)
 
+Asks = tuple[int, Sequence[int]]
+
 
 class ReplyLog:
     """The `ReplyJournal` of one reply: its preview belongs to the run `key`, its parts to the outbox.
+    `asks`: the session and the inbox rows of a run that has not begun yet.
 
     The last part is marked when the reply is closed, in one go: a crash in between leaves it as on its
     way, which is what it then is.
     """
 
-    def __init__(self, runs: Runs, outbox: Outbox, key: str) -> None:
+    def __init__(self, runs: Runs, outbox: Outbox, key: str, asks: Asks | None) -> None:
         self._runs = runs
         self._outbox = outbox
         self._key = key
+        self._asks = asks
         self._reply: OutboxReply | None = None
         self._last: tuple[int, PartState, str | None] | None = None
         self.preview_id: str | None = None
@@ -67,6 +71,21 @@ class ReplyLog:
     def last(self) -> tuple[int, PartState, str | None] | None:
         """How the last part stands, if it had its turn."""
         return self._last
+
+    def begun(self) -> None:
+        """The run has begun: it can be found by its messages."""
+        self._asks = None
+
+    async def showing(self) -> None:
+        """See `ReplyJournal`."""
+        if self._asks is None:
+            return
+        session, inbox_ids = self._asks
+        try:
+            await self._runs.take(session, self._key, inbox_ids)
+        except StoreError as error:
+            raise NotStored(str(error)) from error
+        self._asks = None
 
     async def previewed(self, message_id: str) -> None:
         """See `ReplyJournal`."""
@@ -137,9 +156,9 @@ class Deliveries:
         """What a reply to this destination waits for."""
         return self._order.setdefault(to, asyncio.Lock())
 
-    def log_of(self, key: str) -> ReplyLog:
+    def log_of(self, key: str, asks: Asks | None = None) -> ReplyLog:
         """A journal for the reply of this run or act."""
-        return ReplyLog(self._runs, self._outbox, key)
+        return ReplyLog(self._runs, self._outbox, key, asks)
 
     async def resume(self, reply: OutboxReply) -> None:
         """Go on with what an earlier process has left."""

@@ -63,7 +63,8 @@ class Turn:
         self._token = token
         self._say = Say(services.texts, plan.language, plan.channel.capabilities)
         self._active: ActiveRun | None = None
-        self._journal = deliveries.log_of(plan.run_id)
+        asks = None if plan.begun else (plan.session, plan.inbox_ids)
+        self._journal = deliveries.log_of(plan.run_id, asks)
         self._sink = self._open_sink()
         self._display = Display(self._sink, self._say("retrying"))
         self._last_word = LastWord(self._say, services.errors, plan.run_id)
@@ -88,6 +89,7 @@ class Turn:
             services.conversations.context(plan.session),
             services.runs.begin(plan.session, plan.run_id, question, plan.inbox_ids),
         )
+        self._journal.begun()
         self._agent = await self._prepare(run, context, Asked(plan.run_id, question, id_))
         await self._agent.execute()
 
@@ -106,12 +108,13 @@ class Turn:
         now), that of /retry as it was asked."""
         plan, conversations = self._plan, self._services.conversations
         question = None
-        asked_before = plan.run_id if plan.begun else plan.retry_of
-        if asked_before is not None:
-            question = await conversations.question_of(asked_before)
+        if plan.begun:  # it may have been killed before it had stored its question
+            question = await conversations.question_of(plan.run_id)
+        if question is None and plan.retry_of is not None:
+            question = await conversations.question_of(plan.retry_of)
         if question is None:
             question = await user_message(plan.question, plan.channel, self._services.pictures)
-        if not question.blocks and not plan.begun:
+        if not question.blocks:
             raise NothingToRetry
         return question
 

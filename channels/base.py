@@ -206,6 +206,11 @@ class ReplyJournal(Protocol):
     """Where a reply's way is kept, so that another process can go on with it. Parts are numbered from
     0 in the order of `ReplySink.compose`."""
 
+    async def showing(self) -> None:
+        """A preview is about to be sent; when this returns, whoever goes on with the reply knows of
+        it. Raises `NotStored`: it is not sent then."""
+        ...
+
     async def previewed(self, message_id: str) -> None:
         """The preview is this message; nothing but a sign that there will be more stands in it yet,
         unless the channel can find it again by other means. Never raises."""

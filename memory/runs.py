@@ -23,9 +23,10 @@ RunOutcome = Literal["answered", "cancelled", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """A run that an earlier process, or an earlier try, has begun. `withdrawn`: it was ended in order,
-    nothing of it is under way; otherwise its process died. `takeovers`: how often it was taken up
-    after that. `preview_id`: the message that shows its answer."""
+    """A run that an earlier process, or an earlier try, has begun. `withdrawn`: nothing of it is under
+    way, since it was ended in order or had not come to its question; otherwise its process died.
+    `takeovers`: how often it was taken up after that. `preview_id`: the message that shows its answer.
+    """
 
     run_id: str
     withdrawn: bool
@@ -78,16 +79,27 @@ class Runs:
                 (run_id, session, stamp()),
             )
             connection.execute(APPEND, row)
-            connection.executemany(
-                "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
-                [(run_id, id_) for id_ in inbox_ids],
-            )
+            _take(connection, run_id, inbox_ids)
             stored = connection.execute(
                 "SELECT id FROM messages WHERE run_id = ? AND ordinal = 0", (run_id,)
             )
             return int(next(iter(stored))[0])
 
         return await self._database.write(op)
+
+    async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
+        """The run is about to show something, and may not have begun: these messages are its own from
+        now on, so that whoever takes them up after a crash finds what it has shown."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO runs (run_id, session_id, state, began_at)"
+                " VALUES (?, ?, 'withdrawn', ?) ON CONFLICT (run_id) DO NOTHING",
+                (run_id, session, stamp()),
+            )
+            _take(connection, run_id, inbox_ids)
+
+        await self._database.write(op)
 
     async def previewed(self, run_id: str, message_id: str) -> None:
         """The run's answer is shown in this message."""
@@ -154,6 +166,14 @@ class Runs:
             tuple(channels),
         )
         return [Lost(_begun(row), int(row[4]), row["body"]) for row in rows if row["body"]]
+
+
+def _take(connection: sqlite3.Connection, run_id: str, inbox_ids: Sequence[int]) -> None:
+    """These messages are the run's. For use inside a write."""
+    connection.executemany(
+        "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
+        [(run_id, id_) for id_ in inbox_ids],
+    )
 
 
 def _begun(row: sqlite3.Row) -> BegunRun:

@@ -248,6 +248,8 @@ class SlackReply(Finishing):
         if self._ts is not None:
             await self._change(self._ts, content)
         if self._ts is None:
+            if self._journal is not None:
+                await self._journal.showing()
             self._ts = await self._delivery.post(content, "preview")
             if self._journal is not None:
                 await self._journal.previewed(self._ts)

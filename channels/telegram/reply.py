@@ -234,6 +234,8 @@ class TelegramReply(Finishing):
     async def _begin_preview(self, part: Part) -> None:
         """As a bare sign, if a journal is to know it first."""
         bare = self._journal is not None
+        if self._journal is not None:
+            await self._journal.showing()
         begun = await self._delivery.send(
             _NOTHING_YET if bare else part,
             urgency="preview",

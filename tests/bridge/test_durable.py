@@ -249,6 +249,49 @@ async def test_a_taken_over_answer_goes_on_in_the_same_message(tmp_path: Path) -
         assert reply.final == "All of it."
 
 
+async def test_what_was_shown_before_a_run_began_is_found_after_a_crash(tmp_path: Path) -> None:
+    group = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["For Bo."], scope="one_per_person") as it:
+        it.channel.hold_after = 0
+        await it.send("first", person="bo", **group)  # type: ignore[arg-type]
+        await stored(it, "SELECT 1 FROM outbox")
+        await it.send("second", person="ana", **group)  # type: ignore[arg-type]
+        await it.until(lambda: len(it.channel.replies) == 2)
+        journal = it.channel.replies[1].journal
+        assert journal is not None
+        await journal.showing()
+        await journal.previewed("message 17")
+        after = killed(it, tmp_path)
+    async with bed(after, ["For Ana."], scope="one_per_person") as it:
+        await started(it)
+        reply = next(reply for reply in it.channel.replies if reply.final == "For Ana.")
+        assert reply.resumed is not None
+        assert reply.resumed.preview_id == "message 17"
+        assert await rows(it, "SELECT DISTINCT state, takeovers FROM runs") == [("settled", 0)]
+        assert it.said() == [("user", "[Ana#1] second")]
+
+
+async def test_a_retry_that_was_shown_and_had_not_begun_asks_again_what_it_was_to(
+    tmp_path: Path,
+) -> None:
+    group = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["One.", "For Bo."], scope="one_per_person") as it:
+        assert await it.ask("how much?", person="ana", **group) == "One."
+        it.channel.hold_after = 0
+        await it.send("first", person="bo", **group)  # type: ignore[arg-type]
+        await stored(it, "SELECT 1 FROM outbox WHERE state = 'open'")
+        await it.send("/retry", person="ana", **group)  # type: ignore[arg-type]
+        await it.until(lambda: len(it.channel.replies) == 3)
+        journal = it.channel.replies[2].journal
+        assert journal is not None
+        await journal.showing()
+        after = killed(it, tmp_path)
+    async with bed(after, ["Two."], scope="one_per_person") as it:
+        await started(it)
+        assert "Two." in it.channel.finals
+        assert it.said() == [("user", "[Ana#1] how much?")]
+
+
 async def test_the_answer_to_a_command_survives_a_crash_and_comes_once(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         it.channel.hold_after = 0

@@ -84,6 +84,9 @@ class Journal:
         self.heard: list[str] = []
         self.faults = faults
 
+    async def showing(self) -> None:
+        raise AssertionError("parts know no previews")
+
     async def previewed(self, message_id: str) -> None:
         raise AssertionError("parts know no previews")
 

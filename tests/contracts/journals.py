@@ -26,6 +26,10 @@ class Diary:
         self.parts: list[ReplyPart] = []
         self.full: list[int] = []
         """The numbers of parts of which the next `leaving` cannot be stored."""
+        self.unknown = 0
+        """So many times `showing` cannot be stored."""
+        self.shown_at: int | None = None
+        """How many requests had arrived when it heard of the preview."""
         self.closed = False
         """Nothing is kept from now on."""
         self.last_id: str | None = None
@@ -53,6 +57,13 @@ class Diary:
     def resumed(self) -> Resumed:
         """What another process knows of the preview."""
         return Resumed(self.preview_id)
+
+    async def showing(self) -> None:
+        await asyncio.sleep(0)
+        if self.unknown:
+            self.unknown -= 1
+            raise NotStored("the disk is full")
+        self.shown_at = self._clock()
 
     async def previewed(self, message_id: str) -> None:
         await asyncio.sleep(0)  # as long as a store takes at least

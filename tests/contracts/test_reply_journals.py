@@ -225,6 +225,18 @@ async def test_a_preview_that_was_taken_away_is_begun_anew(chat: Place, known: b
     assert chat.seen[0].id == preview.id
 
 
+async def test_no_preview_is_sent_before_its_journal_knows_of_it(chat: Place) -> None:
+    diary = Diary(chat.requests)
+    diary.unknown = 2
+    sink = chat.open(diary)
+    sink.show("First words")
+    await shown(chat, diary)
+    assert diary.unknown == 0
+    assert diary.shown_at is not None
+    assert diary.shown_at < chat.requests()
+    assert len(chat.seen) == 1
+
+
 async def test_a_preview_of_an_earlier_process_is_gone_on_with(chat: Place) -> None:
     diary = Diary()
     chat.open(diary).show("First words")

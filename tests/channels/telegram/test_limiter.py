@@ -359,6 +359,9 @@ class Journal:
     def __init__(self) -> None:
         self.heard: list[tuple[float, str]] = []
 
+    async def showing(self) -> None:
+        raise AssertionError("the limiter knows no previews")
+
     async def previewed(self, message_id: str) -> None:
         raise AssertionError("the limiter knows no previews")
 
