@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -149,23 +150,31 @@ class Indexer:
     # Files ----------------------------------------------------------------------------------------
 
     async def _files(self, scope: str, owner: Owner, *, everything: bool) -> None:
-        rows = await self._database.read(
-            "SELECT name, size, mtime_ns, hash, lines FROM search_files WHERE owner = ?",
-            (owner.id,),
-        )
-        known = {str(row[0]): FileState(*row[1:]) for row in rows}
         folder = scope_path(self._folder, scope)
         look = _Look(self._clock(), await asyncio.to_thread(_folder_time, folder))
         last = self._looked.get(owner.id)
         due = last is None or last.folder != look.folder or look.at - last.at >= LOOK_EVERY_S
-        everything = everything or due or len(known) <= LOOKED_AT_ALWAYS
+        few = await self._known(owner, LOOKED_AT_ALWAYS + 1)
+        everything = everything or due or len(few) <= LOOKED_AT_ALWAYS
         if everything:
             self._looked[owner.id] = look
+            known = few if len(few) <= LOOKED_AT_ALWAYS else await self._known(owner, -1)
+        else:
+            known = dict(islice(few.items(), NEWEST + 1))
         found = await asyncio.to_thread(_stale, folder, known, everything=everything)
         for start in range(0, len(found), FILES_AT_ONCE):
             some = found[start : start + FILES_AT_ONCE]
             changes = await asyncio.to_thread(_changes, folder, some, known)
             await self._database.write(_storing(owner, changes))
+
+    async def _known(self, owner: Owner, most: int) -> dict[str, FileState]:
+        """The files as they were indexed: `MEMORY.md`, then the newest first; -1: all."""
+        rows = await self._database.read(
+            "SELECT name, size, mtime_ns, hash, lines FROM search_files WHERE owner = ?"
+            " ORDER BY name DESC LIMIT ?",
+            (owner.id, most),
+        )
+        return {str(row[0]): FileState(*row[1:]) for row in rows}
 
     # Messages -------------------------------------------------------------------------------------
 
@@ -205,13 +214,12 @@ def _folder_time(folder: Path) -> int:
 
 
 def _stale(folder: Path, known: Mapping[str, FileState], *, everything: bool) -> list[str]:
-    """The names of files that may have changed since they were indexed, or are gone."""
+    """The names of files that may have changed since they were indexed, or are gone: of those that
+    are known, or of `everything`."""
     if everything:
         times = dict(_listed(folder))
     else:
-        newest = sorted((name for name in known if name != FACTS), reverse=True)[:NEWEST]
-        times = {name: time for name in (FACTS, *newest) for time in _time(folder / name)}
-        known = {name: known[name] for name in (FACTS, *newest) if name in known}
+        times = {name: time for name in known for time in _time(folder / name)}
     same = {name for name, at in times.items() if name in known and at == _at(known[name])}
     return sorted((times.keys() | known.keys()) - same)
 
