@@ -36,7 +36,7 @@ _NOISY = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", 
 # that nothing handles.
 _CARRYING = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
              "channels.slack.sdk", "anthropic", "openai")  # fmt: skip
-_NAMES = re.compile(rf"(?:{'|'.join(map(re.escape, _CARRYING))})(?:\.|$)")
+_NAMES = re.compile(rf"(?:{'|'.join(map(re.escape, _CARRYING))})(?:[.:]|$)")
 _OWN_WORDS = re.compile(r"[A-Za-z][A-Za-z ,.'-]{0,79}")  # how such a line begins, before any value
 
 

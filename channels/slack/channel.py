@@ -120,7 +120,7 @@ class SlackChannel:
         settings = self._settings
         secret = settings.signing_secret
         app = AsyncApp(
-            name="galata",
+            name=sdk_logger().name,  # by which Bolt names more loggers
             client=self._api.client,
             signing_secret=secret.get_secret_value() if secret else "",
             before_authorize=intake.take,

@@ -99,7 +99,7 @@ def test_libraries_that_log_urls_are_quiet_even_at_debug(logs: Callable[[], str]
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize(
     "name", ["telegram.request.BaseRequest", "httpx", "slack_sdk.socket_mode", "slack_bolt.App",
-             "channels.slack.sdk", "anthropic", "openai._base_client"],
+             "channels.slack.sdk", "channels.slack.sdk:Listener", "anthropic", "openai._base_client"],
 )  # fmt: skip
 def test_nothing_that_a_library_logs_carries_a_message(
     logs: Callable[[], str], name: str, as_json: bool
