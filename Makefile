@@ -7,10 +7,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 DATA ?= data
 CONFIG ?=
+MINUTES ?= 30
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install run setup test check fix lint types layers tests fuzz bench lock playground clean
+.PHONY: install run setup test check fix lint types layers tests fuzz bench soak lock playground clean
 
 install: $(VENV)/run.ok
 
@@ -54,6 +55,9 @@ fix: $(VENV)/dev.ok
 
 bench: $(VENV)/dev.ok
 	@$(BIN)/python -m bench
+
+soak: $(VENV)/dev.ok
+	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
 playground: $(VENV)/dev.ok
 	@$(BIN)/python -m tests.servers.playground
