@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,9 +78,10 @@ def audit(world: World, asked: Sequence[Asked], data: Path, findings: Findings) 
         stored = _Stored(database, findings)
         stored.look()
         for one in asked:
-            _look_at_question(one, stored, findings)
+            _look_at_question(one, stored, world.model.cut_off, findings)
     for place in world.places:
-        _look_at_place(place, [one for one in asked if one.place is place], findings)
+        own = [one for one in asked if one.place is place]
+        _look_at_place(place, own, world.model.cut_off, findings)
 
 
 def _look_at_ledger(data: Path, findings: Findings) -> None:
@@ -131,15 +132,16 @@ class _Stored:
                 self.takeovers[int(number)] = row["takeovers"] or 0
 
     def _look_at_outbox(self) -> None:
-        for row in self._database.execute(
-            "SELECT o.outcome, p.state, i.body FROM outbox o JOIN outbox_parts p ON p.reply_id = o.id"
-            " JOIN inbox i ON i.run_id = o.key"
+        for outcome, state, body in self._database.execute(
+            "SELECT o.outcome, MAX(p.state), i.body FROM outbox o"
+            " JOIN inbox i ON i.run_id = o.key LEFT JOIN outbox_parts p"
+            " ON p.reply_id = o.id AND p.state IN ('uncertain', 'resending') GROUP BY o.id, i.id"
         ):
-            if row["state"] in ("uncertain", "resending"):
-                for number, _ in QUESTION.findall(row["body"]):
-                    self.unsure.add(int(number))
-            elif row["outcome"] in ("unreachable", "incomplete"):
-                self._findings.add(f"a reply is {row['outcome']}: {QUESTION.findall(row['body'])}")
+            numbers = [int(number) for number, _ in QUESTION.findall(body)]
+            if state is not None:
+                self.unsure.update(numbers)
+            elif outcome in ("unreachable", "incomplete"):
+                self._findings.add(f"the reply to {numbers} is {outcome}")
 
     def _look_at_histories(self) -> None:
         questions: Counter[str] = Counter()
@@ -165,7 +167,7 @@ class _Stored:
                 self._findings.add(f"history of session {session}: {wrong}")
 
 
-def _look_at_question(one: Asked, stored: _Stored, findings: Findings) -> None:
+def _look_at_question(one: Asked, stored: _Stored, cut_off: Set[int], findings: Findings) -> None:
     outcomes = stored.outcomes[one.number]
     if len(outcomes) != 1:
         findings.add(f"{one.text} is {len(outcomes)} times in the inbox", one.place)
@@ -179,19 +181,20 @@ def _look_at_question(one: Asked, stored: _Stored, findings: Findings) -> None:
         elif not any(GIVEN_UP in shown.text for shown in one.place.shown()):
             findings.add(f"{one.text} was given up, and nobody was told", one.place)
     if outcomes[0] == "answered":
-        _look_at_answer(one, stored, findings)
+        _look_at_answer(one, stored, cut_off, findings)
 
 
-def _look_at_answer(one: Asked, stored: _Stored, findings: Findings) -> None:
+def _look_at_answer(one: Asked, stored: _Stored, cut_off: Set[int], findings: Findings) -> None:
     """Whole, of one model call, and that of the history."""
     calls = stored.calls[one.number]
     if len(calls) != 1:
         findings.add(f"{one.text} has {len(calls)} answers in the history", one.place)
         return
-    seen = [word for shown in one.place.shown() for word in shown.words if word[0] == one.number]
-    if {call for _, call, _ in seen} - calls:
+    words = [word for shown in one.place.shown() for word in shown.words]
+    seen = {(call, number) for q, call, number in words if q == one.number and call not in cut_off}
+    if {call for call, _ in seen} - calls:
         findings.add(f"{one.text}: the chat shows another answer than the history", one.place)
-    numbers = {number for _, _, number in seen}
+    numbers = {number for _, number in seen}
     if one.stopped and numbers != set(range(1, len(numbers) + 1)):
         findings.add(f"{one.text}: the stopped answer has gaps", one.place)
     missing = one.kind_words - numbers
@@ -203,7 +206,9 @@ def _look_at_answer(one: Asked, stored: _Stored, findings: Findings) -> None:
             findings.add(what, one.place)
 
 
-def _look_at_place(place: Place, asked: Sequence[Asked], findings: Findings) -> None:
+def _look_at_place(
+    place: Place, asked: Sequence[Asked], cut_off: Set[int], findings: Findings
+) -> None:
     shown = place.shown()
     for message in shown:
         if message.stoppable:
@@ -212,11 +217,11 @@ def _look_at_place(place: Place, asked: Sequence[Asked], findings: Findings) -> 
     for one in asked:
         if place.marked(one.message):
             findings.add(f"{one.text} still has the mark of waiting", place)
-    for what in _twice(shown):
+    for what in _twice(shown, cut_off):
         findings.add(what, place)
 
 
-def _twice(shown: Sequence[Shown]) -> Iterator[str]:
+def _twice(shown: Sequence[Shown], cut_off: Set[int]) -> Iterator[str]:
     """Answers' words that stand in two messages, of which the later does not say so."""
     first: dict[tuple[int, int], str] = {}
     told: set[tuple[int, str]] = set()
@@ -224,8 +229,8 @@ def _twice(shown: Sequence[Shown]) -> Iterator[str]:
     for message in shown:
         if message.text.strip().startswith(NOTE):
             noted = message.id
-        own = set(message.words)
-        if len(own) < len(message.words):
+        own = [word for word in message.words if word[1] not in cut_off]
+        if len(set(own)) < len(own):
             yield f"message {message.id} shows words twice"
         for question, _, number in own:
             before = first.setdefault((question, number), message.id)

@@ -33,7 +33,7 @@ from agent import retry
 from agent.errors import RefusalKind
 from agent.messages import JsonObject
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge import delivery, outage
+from bridge import app, delivery, outage
 from bridge.app import serve
 from bridge.config import load
 from bridge.log import Redactor, setup
@@ -92,6 +92,7 @@ HURRIED: tuple[tuple[Any, str, Any], ...] = (
     (outage, "PAUSES_S", (0.5,)),
     (outage, "PROBE_S", 1.0),
     (supervise, "FIRST_WAIT_S", 0.1),
+    (app, "PATIENCE_S", 0.3),
     (
         SlackChannel.__init__,
         "__kwdefaults__",

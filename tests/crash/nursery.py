@@ -43,7 +43,16 @@ class Bot:
     @property
     def was_killed(self) -> bool:
         """Whether SIGKILL has ended it."""
-        return os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
+        return self._signal == signal.SIGKILL
+
+    @property
+    def ended_in_order(self) -> bool:
+        """Whether it has come to its own end, or was asked to stop before it listened to that."""
+        return self.status == 0 or self._signal == signal.SIGTERM
+
+    @property
+    def _signal(self) -> int | None:
+        return os.WTERMSIG(self.status) if os.WIFSIGNALED(self.status) else None
 
     @property
     def point(self) -> str | None:

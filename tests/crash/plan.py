@@ -56,16 +56,19 @@ STOP_POINTS: Final = (
 )
 """Those of a graceful stop."""
 
-What = Literal["ask", "again", "cancel", "press", "trouble"]
+What = Literal["ask", "ask twice", "ask and cancel", "again", "cancel", "press", "trouble"]
+OTHERS: Final[tuple[What, ...]] = ("ask", "ask", "again", "cancel", "press", "trouble", "trouble")
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that happens `at` seconds after a start. `place`, `person`, `choice` are drawn numbers
-    that the round turns into one of those that there are."""
+    """Something that happens `gap_s` after the one before. `platform` and `kind` may be any ("");
+    `place`, `person`, `choice` are drawn numbers that stand for one of those that there are."""
 
-    at: float
+    gap_s: float
     what: What
+    platform: str
+    kind: str
     place: int
     person: int
     choice: int
@@ -75,47 +78,72 @@ class Act:
 class Life:
     """One process. `point` None: it is killed after `after_s`; else the `nth` time after `after_s` that
     it is there. `stop_s`: when it is asked to stop in order. `down_s`: how long nobody runs
-    afterwards."""
+    afterwards. `acts` has no end."""
 
     point: str | None
     nth: int
     after_s: float
     stop_s: float | None
     down_s: float
-    acts: tuple[Act, ...]
+    acts: Iterator[Act]
 
 
-def lives(seed: str, count: int, *, busy: int, points: Sequence[str]) -> Iterator[Life]:
-    """`points` come in their order, with a random instant after every third; `busy` is about how many
-    questions are asked in each life."""
-    chance = random.Random(seed)
-    named = iter(points)
-    for number in range(count):
-        point = None if number % 4 == 3 else next(named, None)
-        stopping = point in STOP_POINTS or chance.random() < 0.08
+def lives(seed: str, points: Sequence[str | None], *, pace_s: float) -> Iterator[Life]:
+    """One for each point, None standing for an instant; an act every `pace_s` on the average."""
+    for number, point in enumerate(points):
+        chance = random.Random(f"{seed}:{number}")
+        in_order = point in STOP_POINTS or (point or "").endswith("Runs.withdraw")
+        stopping = in_order or (point is None and chance.random() < 0.3)
         early = stopping or point in START_POINTS
         yield Life(
             point,
-            1 if early else chance.choice((1, 1, 2, 3)),
-            0.0 if early else chance.uniform(0.0, 1.5),
-            chance.uniform(0.2, 0.8) if stopping else None,
+            1 if early else chance.choice((1, 1, 1, 2, 3)),
+            chance.uniform(0.05, 1.2)
+            if point is None
+            else 0.0
+            if early
+            else chance.uniform(0, 0.4),
+            chance.uniform(0.25, 0.7) if stopping else None,
             chance.choice((0.0, 0.0, 0.1, 0.4)),
-            tuple(_acts(chance, busy)),
+            _acts(chance, point or "", pace_s),
         )
 
 
-def _acts(chance: random.Random, busy: int) -> Iterator[Act]:
-    def act(what: What) -> Act:
-        return Act(
-            chance.uniform(0.0, 0.9),
-            what,
-            chance.randrange(10**6),
-            chance.randrange(10**6),
-            chance.randrange(10**6),
+def _acts(chance: random.Random, point: str, pace_s: float) -> Iterator[Act]:
+    """Most of them lead to the point, some do not."""
+    what, platform, kind = _way_to(point)
+    while True:
+        leads = chance.random() < 0.6
+        yield Act(
+            chance.expovariate(1 / pace_s),
+            what if leads else chance.choice(OTHERS),
+            platform if leads else "",
+            kind if leads else "",
+            *(chance.randrange(10**6) for _ in range(3)),
         )
 
-    for _ in range(chance.randint(max(1, busy - 1), busy + 1)):
-        yield act("ask")
-    for what, likely in (("again", 0.5), ("cancel", 0.25), ("press", 0.15), ("trouble", 0.5)):
-        if chance.random() < likely:
-            yield act(what)  # type: ignore[arg-type]
+
+def _way_to(point: str) -> tuple[What, str, str]:
+    """What a person does where (platform) with which kind of question, so that the point is met."""
+    _, _, name = point.partition(" ")
+    match name:
+        case "Inbox.put_stop":
+            return "ask and cancel", "", "slow"
+        case "setMessageReaction":
+            return "ask twice", "telegram", "slow"
+        case "reactions.add" | "reactions.remove":
+            return "ask twice", "slack", "slow"
+        case "Outbox.mark":
+            return "ask", "", "long"
+        case "editMessageReplyMarkup":
+            return "ask", "telegram", "long"
+        case "sendMessage" | "editMessageText" | "getUpdates":
+            return "ask", "telegram", ""
+        case "chat.postMessage" | "chat.update" | "acknowledging to Slack":
+            return "ask", "slack", ""
+        case "the tool":
+            return "ask", "", "tool"
+        case "Runs.withdraw" | "Runs.previewed":
+            return "ask", "", "slow"
+        case _:
+            return "ask", "", ""

@@ -17,9 +17,9 @@ from tests.crash.audit import DATABASE, Asked, Findings, audit
 from tests.crash.nursery import Bot, Nursery
 from tests.crash.plan import Act, Life
 from tests.crash.trouble import make_trouble
-from tests.crash.world import KINDS, World
+from tests.crash.world import KINDS, STOP_WORD, World
 
-MOST_S = 3.0  # for a process to come to its point; then it is killed wherever it is
+MOST_S = 2.5  # for a process to come to its point; then it is killed wherever it is
 SETTLE_S = 40.0
 EXIT_S = 15.0
 
@@ -53,9 +53,9 @@ class Round:
         await self._world.start()
         (self._folder / "config.yaml").write_text(json.dumps(self._world.config()))
         try:
-            async with asyncio.TaskGroup() as acting:
+            async with asyncio.TaskGroup() as beside:  # what is begun comes to its end
                 for life in lives:
-                    await self._live(life, acting)
+                    await self._live(life, beside)
             await self._settle()
         finally:
             await self._world.stop()
@@ -74,24 +74,27 @@ class Round:
             arm_s=arm_s,
         )
 
-    async def _live(self, life: Life, acting: asyncio.TaskGroup) -> None:
-        bot = await self._start(life.point, life.nth, life.after_s)
-        for act in life.acts:
-            acting.create_task(self._act(act))
-        if life.stop_s is not None and not await bot.ends_within(life.stop_s):
-            bot.kill(SIGTERM)
-        if not await bot.ends_within(MOST_S if life.point else life.after_s):
-            bot.kill()
-            await bot.ended.wait()
-        self._note_death(bot, in_order=life.stop_s is not None)
-        await asyncio.sleep(life.down_s)
+    async def _live(self, life: Life, beside: asyncio.TaskGroup) -> None:
+        acting = asyncio.create_task(self._act_on(life.acts, beside))
+        try:
+            bot = await self._start(life.point, life.nth, life.after_s)
+            if life.stop_s is not None and not await bot.ends_within(life.stop_s):
+                bot.kill(SIGTERM)
+            if not await bot.ends_within(MOST_S if life.point else life.after_s):
+                bot.kill()
+                await bot.ended.wait()
+            self._note_death(bot, in_order=life.stop_s is not None)
+            await asyncio.sleep(life.down_s)
+        finally:
+            acting.cancel()
+            await asyncio.wait([acting])
 
     def _note_death(self, bot: Bot, *, in_order: bool) -> None:
         point = bot.point if bot.was_killed else None
         self._result.last = point or "an instant"
         if bot.was_killed:
             self._result.deaths[self._result.last] += 1
-        elif in_order and bot.status == 0:
+        elif in_order and bot.ended_in_order:
             self._result.ended += 1
         else:
             self._unexpected(bot)
@@ -105,34 +108,55 @@ class Round:
 
     # ---- what happens meanwhile ---------------------------------------------------------------
 
-    async def _act(self, act: Act) -> None:
-        await asyncio.sleep(act.at)
-        world = self._world
-        place = world.places[act.place % len(world.places)]
-        person = act.person % place.size
+    async def _act_on(self, acts: Iterable[Act], beside: asyncio.TaskGroup) -> None:
+        for act in acts:
+            self._act(act, beside)
+            await asyncio.sleep(act.gap_s)
+
+    def _act(self, act: Act, beside: asyncio.TaskGroup) -> None:
+        asked = self._asked
         match act.what:
             case "ask":
-                kind = KINDS[act.choice % len(KINDS)]
-                number = len(self._asked) + 1
-                one = Asked(number, kind, place, person, None)
-                self._asked.append(one)
-                one.message = place.ask(person, one.text)
-            case "again" if self._asked:
-                one = self._asked[-1 - act.choice % min(len(self._asked), 8)]
+                self._ask(act)
+            case "ask twice":
+                self._ask(act)
+                self._ask(act)
+            case "ask and cancel":
+                self._ask(act)
+                beside.create_task(self._cancel_soon(asked[-1]))
+            case "again" if asked:
+                one = asked[-1 - act.choice % min(len(asked), 8)]
                 one.place.again(one.message)
-            case "cancel" if self._asked:
-                one = self._asked[-1 - act.choice % min(len(self._asked), 3)]
-                self._stopping(one)
-                one.place.say(one.person, "cancel")
-            case "press" if self._asked:
-                for one in self._asked[-6:]:
-                    if one.place.press_stop():
-                        self._stopping(one)
-                        break
+            case "cancel" if asked:
+                self._cancel(asked[-1 - act.choice % min(len(asked), 3)])
+            case "press":
+                self._press_stop()
             case "trouble":
-                await make_trouble(world, act.choice)
+                beside.create_task(make_trouble(self._world, act.choice))
             case _:
                 pass
+
+    def _ask(self, act: Act) -> None:
+        places = [p for p in self._world.places if p.name.startswith(act.platform)]
+        place = places[act.place % len(places)]
+        kind = act.kind or KINDS[act.choice % len(KINDS)]
+        one = Asked(len(self._asked) + 1, kind, place, act.person % place.size, None)
+        one.message = place.ask(one.person, one.text)
+        self._asked.append(one)
+
+    async def _cancel_soon(self, one: Asked) -> None:
+        await asyncio.sleep(0.1)
+        self._cancel(one)
+
+    def _cancel(self, one: Asked) -> None:
+        self._stopping(one)
+        one.place.say(one.person, STOP_WORD)
+
+    def _press_stop(self) -> None:
+        for one in self._asked[-6:]:
+            if one.place.press_stop():
+                self._stopping(one)
+                return
 
     def _stopping(self, one: Asked) -> None:
         """Whatever is not answered there by now may be stopped."""

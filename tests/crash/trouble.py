@@ -12,8 +12,16 @@ AWAY_S = 0.3
 
 
 async def make_trouble(world: World, choice: int) -> None:
-    """One of them; a request that may not be sent again is only cut after it has been carried out."""
-    await TROUBLES[choice % len(TROUBLES)](world, choice // len(TROUBLES))
+    """One of them; a request that may not be sent again is only cut after it has been carried out. A
+    server that is away does not go away once more."""
+    trouble = TROUBLES[choice % len(TROUBLES)]
+    if trouble in world.under_way:
+        return
+    world.under_way.add(trouble)
+    try:
+        await trouble(world, choice // len(TROUBLES))
+    finally:
+        world.under_way.discard(trouble)
 
 
 async def _flood(world: World, choice: int) -> None:

@@ -28,6 +28,7 @@ KINDS: tuple[Kind, ...] = ("short", "slow", "tool", "tools", "long")
 QUESTION = re.compile(r"\bq(\d+)(short|slow|tools|tool|long)\b")
 WORD = re.compile(r"\ba(\d+)c(\d+)n(\d+)\b")
 STOP = "Stop"
+STOP_WORD = "cancel"
 BARE = "…"
 
 WORDS = {"short": 12, "slow": 60, "tool": 12, "tools": 12, "long": 900}
@@ -226,6 +227,8 @@ class Model:
     calls: int = 0
     twice: list[str] = field(default_factory=list)
     trouble: list[HttpReply | Literal["cut", "reset"]] = field(default_factory=list)
+    cut_off: set[int] = field(default_factory=set)
+    """Calls whose answer broke off: what was shown of it stays, with a note that it is tried again."""
 
     def answer(self, request: LlmRequest) -> Reply | HttpReply:
         """The default answer of the server: tools first, then words."""
@@ -247,6 +250,7 @@ class Model:
         reply.slowly(0.05 if "slow" in kinds else 0.015)
         if self.trouble:
             reply.cut_after(len(chunks) // 2, reset=self.trouble.pop(0) == "reset")
+            self.cut_off.add(self.calls)
         return reply
 
     def _call_tools(self, found: Sequence[tuple[int, str]], rounds: int) -> Reply:
@@ -279,9 +283,10 @@ def _newest_question(request: LlmRequest) -> tuple[list[tuple[int, str]], int]:
         if message["role"] == "assistant" and not isinstance(content, str):
             rounds += any(block["type"] == "tool_use" for block in content)
         if message["role"] == "user":
-            found = QUESTION.findall(flat_text(content))
-            if found:
-                return [(int(q), kind) for q, kind in found], rounds
+            said = flat_text(content)
+            found = [(int(q), kind) for q, kind in QUESTION.findall(said)]
+            if found or STOP_WORD in said:  # which came when there was nothing to stop
+                return found, rounds
     return [], 0
 
 
@@ -295,6 +300,7 @@ class World:
         self.llm = AnthropicServer()
         self.model = Model()
         self.llm.default = self.model.answer
+        self.under_way: set[object] = set()  # troubles
         self._private = private
         self.places: list[Place] = []
 
