@@ -21,6 +21,7 @@ def test_the_smallest_run_writes_each_measure_with_value_unit_and_goal(tmp_path:
     assert {"load_others_cpu", "load_idle_late_p99_ms", "load_gc_longest_ms"} <= rows.keys()
     assert {"stream_openai_beyond_s", "stream_anthropic_linear"} <= rows.keys()
     assert {"cancel_stream_p99_ms", "cancel_tool_p50_ms"} <= rows.keys()
+    assert {"inbound_per_s", "restart_ready_s", "idle_sessions_mb"} <= rows.keys()
     assert {"search_index_s", "search_p50_ms", "search_two_han_p50_ms"} <= rows.keys()
     assert {"repair_broken_ms", "trim_fresh_ms", "trim_warm_ms"} <= rows.keys()
     for row in rows.values():
