@@ -13,7 +13,7 @@ from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.inbound import entry, load
 from bridge.notices import Notices
-from bridge.stopping import ASK_NOW, Stopped, Stopping
+from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
 from channels.base import Button, InboundMessage, OutboundReply
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # A stop has acted already; when the store takes longer than this to keep it, it is answered first.
 STORE_WAIT_S = 0.8
+# Whether a stop has come before is asked of the store no longer than this.
+KNOWN_WAIT_S = 0.2
 
 PlaceOf = Callable[[InboundMessage], SessionPlace]
 
@@ -66,7 +68,10 @@ class Acts:
 
     async def take_stop(self, message: InboundMessage) -> None:
         """It acts first, is stored then together with what it has stopped, and answered then; while
-        the store cannot write, it is answered before. Raises `NotStored`."""
+        the store cannot write, it is answered before. One that the platform delivers once more does
+        nothing: by now it would hit something newer. Raises `NotStored`."""
+        if await self._came_before(message):
+            return
         place = self._place_of(message)
         stopped = self._stopping.act(message, place)
         storing = asyncio.ensure_future(
@@ -90,6 +95,14 @@ class Acts:
             self._beside.start(self._answer_stop(message, id_, stopped), "stop")
         elif id_ is not None:
             await self._services.inbox.close([id_], "done")
+
+    async def _came_before(self, message: InboundMessage) -> bool:
+        """A store that does not say so at once holds up no stop."""
+        try:
+            async with asyncio.timeout(KNOWN_WAIT_S):
+                return await self._services.inbox.holds(key_of(message))
+        except (TimeoutError, StoreError):
+            return False
 
     def resume(self, message: InboundMessage, inbox_id: int) -> None:
         """Carry out what an earlier process has stored. A stop had acted; its answer may be missing."""

@@ -91,6 +91,13 @@ class Inbox:
         """Store a message; its row id, or None when it is stored already (a redelivery)."""
         return await self._database.write(lambda connection: _put(connection, entry))
 
+    async def holds(self, key: InboxKey) -> bool:
+        """Whether this message is stored."""
+        found = await self._database.read(
+            "SELECT 1 FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?", key
+        )
+        return bool(found)
+
     async def put_question(self, entry: Entry, windows: Sequence[Window] = ()) -> int | Full | None:
         """The same for a question, unless a window is full: then nothing is stored. Counting and
         storing are one transaction, so that questions at the same moment are counted."""

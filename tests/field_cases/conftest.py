@@ -32,8 +32,9 @@ def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,) * 5)
     for interval in ("_PRIVATE_INTERVAL_S", "_GROUP_INTERVAL_S"):
         monkeypatch.setattr(telegram_reply, interval, 0.01)
+    monkeypatch.setattr(telegram_reply, "_STOP_AFTER_S", 0.05)
     monkeypatch.setattr(delivery, "WAITS_S", (0.01,))
     monkeypatch.setattr(supervise, "FIRST_WAIT_S", 0.01)
-    timing = slack_reply.ReplyTiming(interval_s=0.01, repeats_s=(0.01,) * 5)
+    timing = slack_reply.ReplyTiming(interval_s=0.01, stop_after_s=0.05, repeats_s=(0.01,) * 5)
     assert SlackChannel.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(SlackChannel.__init__.__kwdefaults__, "replying", timing)

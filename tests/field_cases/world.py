@@ -64,6 +64,7 @@ class TelegramWorld(World):
         for file in self.app.data.glob(f"{DATABASE}*"):
             shutil.copy(file, left)
         self.server.token += "x"
+        self.server.faults.release_all()
         assert self.app.task is not None
         self.app.task.cancel()
         await asyncio.gather(self.app.task, return_exceptions=True)
