@@ -27,10 +27,12 @@ class MonthlyGate:
 
     async def spent_microusd(self) -> int:
         """This month's cost so far, in micro-dollars."""
+        return await self._usage.cost_since(self.month_began())
+
+    def month_began(self) -> datetime:
+        """When this month began, in the zone."""
         now = datetime.now(self._zone)
-        return await self._usage.cost_since(
-            now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        )
+        return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
     @property
     def limit_microusd(self) -> int:

@@ -12,6 +12,7 @@ from memory.moving import NAMES, drop_index, names_of
 OF_SESSION: Final = (
     "outbox",
     "memory_snapshots",
+    "flushed",
     "runs",
     "messages",
     "boundaries",

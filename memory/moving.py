@@ -31,6 +31,8 @@ CHAT_COLUMNS: Final = frozenset(
         ("memory_scopes", "chat"),
         ("tombstones", "scope"),
         ("memory_changes", "scope"),
+        ("read_days", "scope"),
+        ("nights", "scope"),
     }
 )
 """The columns that `carry` rewrites."""
@@ -44,6 +46,7 @@ OF_SESSION: Final = (
     "runs",
     "outbox",
     "memory_snapshots",
+    "flushed",
 )
 """Tables whose column `session_id` is simply set; `speakers` need numbers of their own."""
 
@@ -52,6 +55,8 @@ NAMES: Final = (
     ("jobs", "scope"),
     ("tombstones", "scope"),
     ("memory_changes", "scope"),
+    ("read_days", "scope"),
+    ("nights", "scope"),
 )
 """Columns with names such as `kind:channel:account:chat:…` or `channel:account:chat:…`."""
 

@@ -34,7 +34,8 @@ _AS_ESTIMATED = "UPDATE usage SET outcome = 'failed', estimated = 1 WHERE outcom
 class UsageRow:
     """One model call. `number` counts from 1 in its run. `cost_microusd` is None where the model
     has no price. `outcome` is `reserved` while it runs, then `completed`, `cancelled` or `failed`;
-    `purpose` is `answer` or `summary`. `zone`: the chat's, for its days."""
+    `purpose` is `answer`, `summary`, `flush` or `consolidation`. `zone`: the chat's, for its
+    days."""
 
     run_id: str
     number: int
@@ -115,11 +116,14 @@ class UsageStore:
         values = [int(value) for value in found[0]]
         return Used(day, *(values if month else [*values[:4], 0, 0]))
 
-    async def cost_since(self, start: datetime) -> int:
-        """What all calls since `start` cost together, in micro-dollars."""
+    async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> int:
+        """What all calls since `start` cost together, in micro-dollars; or those for some
+        purposes."""
+        marks = ", ".join("?" for _ in purposes)
+        only = f" AND purpose IN ({marks})" if purposes else ""
         rows = await self._database.read(
-            "SELECT COALESCE(SUM(cost_microusd), 0) FROM usage WHERE created_at >= ?",
-            (stamp(start),),
+            "SELECT COALESCE(SUM(cost_microusd), 0) FROM usage WHERE created_at >= ?" + only,  # noqa: S608
+            (stamp(start), *purposes),
         )
         return int(rows[0][0])
 

@@ -1,0 +1,196 @@
+"""From conversations into the day files: what was not flushed before, noted by one model call.
+
+The mark of a session moves only when its entry stands in the file for certain. An entry that a crash
+has left without its mark is known again by the messages that its heading names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from weakref import WeakValueDictionary
+
+from pydantic import ValidationError
+
+from bridge.inbound import load
+from bridge.memory_calls import WAIT_S, Ask, CallFailed, MemoryCalls, PutOff
+from bridge.session import memory_scope
+from bridge.speakers import plain_name
+from memory.daily import DailyFiles
+from memory.flush import (
+    Batch,
+    Item,
+    Line,
+    Unflushed,
+    batch,
+    digest,
+    entries,
+    read_items,
+    spans,
+    without,
+)
+from memory.flushed import FlushMarks, Waiting
+from memory.note_taking import INSTRUCTIONS, NOTES_TOKENS, chunks, prompt
+from memory.tombstones import Forgotten, Tombstones
+
+log = logging.getLogger(__name__)
+
+URGENT_WAIT_S = 20.0  # that a run waits for notes, and for another flush of its session
+MOST_FAILURES = 3  # calls in a row that fail; then a digest stands in
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose memory a session's notes belong to, and what its person is called."""
+
+    scope: str
+    person: str
+
+
+class Flushing:
+    """`calls` None: there is no model, and digests stand in. `zone_of(scope)`: where its days begin;
+    `own_tools`: tools that tell nothing foreign."""
+
+    def __init__(
+        self,
+        marks: FlushMarks,
+        daily: DailyFiles,
+        tombstones: Tombstones,
+        calls: MemoryCalls | None = None,
+        zone_of: Callable[[str], tzinfo] = lambda scope: UTC,
+        own_tools: Collection[str] = (),
+    ) -> None:
+        self._marks = marks
+        self._daily = daily
+        self._tombstones = tombstones
+        self._calls = calls
+        self._zone_of = zone_of
+        self._own_tools = own_tools
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._failures: dict[int, int] = {}
+
+    async def owner(self, session: int) -> Owner | None:
+        """Whose the session is; None where nobody has written in it within the time that messages
+        are kept."""
+        body = await self._marks.newest_body(session)
+        try:
+            message = None if body is None else load(body)
+        except ValidationError:  # another version wrote it
+            return None
+        if message is None:
+            return None
+        return Owner(memory_scope(message.address), plain_name(message.sender.name))
+
+    async def leave(self, session: int, scope: str) -> None:
+        """What a run's context is about to lose is in the files when this returns; a digest where the
+        model fails, is slow, or may not be asked. Raises `OSError`, `StoreError`."""
+        owner = await self.owner(session)
+        person = owner.person if owner is not None else ""
+        try:
+            async with asyncio.timeout(URGENT_WAIT_S):
+                lock = await self._held(session)
+        except TimeoutError:
+            log.warning("session %d is being flushed already, and slowly", session)
+            return
+        try:
+            await self._flush(session, Owner(scope, person), urgent=True)
+        finally:
+            lock.release()
+
+    async def flush(self, session: int, owner: Owner) -> int:
+        """Everything of the session that is in no file; how many entries were written. Raises
+        `PutOff`, `CallFailed` (then it is to be tried again), `OSError`, `StoreError`."""
+        lock = await self._held(session)
+        try:
+            return await self._flush(session, owner, urgent=False)
+        finally:
+            lock.release()
+
+    async def _held(self, session: int) -> asyncio.Lock:
+        lock = self._locks.get(session)
+        if lock is None:
+            lock = self._locks[session] = asyncio.Lock()
+        await lock.acquire()
+        return lock
+
+    async def _flush(self, session: int, owner: Owner, *, urgent: bool) -> int:
+        zone, written = self._zone_of(owner.scope), 0
+        while True:
+            waiting = await self._marks.waiting(session)
+            if not waiting.messages:
+                return written
+            if await self._recovered(session, owner, waiting, zone):
+                continue
+            forgotten = await self._tombstones.of(owner.scope)
+            made = self._first_piece(waiting, owner, zone, forgotten)
+            items = await self._items(session, made, zone, urgent=urgent)
+            for entry in entries(made.lines, items, session, forgotten):
+                written += await self._daily.keep(owner.scope, entry)
+            first = waiting.messages[0].id
+            await self._marks.advance(session, first, made.last, made.foreign)
+
+    async def _recovered(self, session: int, owner: Owner, waiting: Waiting, zone: tzinfo) -> bool:
+        """Whether an entry for the oldest of these messages stands in a file already, without its
+        mark: the mark follows."""
+        oldest = waiting.messages[0]
+        for day in sorted({stored.at.astimezone(zone).date() for stored in waiting.messages}):
+            text = (await self._daily.read(owner.scope, day)).decode(errors="replace")
+            for span in spans(text):
+                if span.session == session and span.last >= oldest.id:
+                    before = [m for m in waiting.messages if m.id <= span.last]
+                    made = self._batch(before, owner, zone, waiting.foreign)
+                    await self._marks.advance(session, oldest.id, span.last, made.foreign)
+                    return True
+        return False
+
+    def _first_piece(
+        self, waiting: Waiting, owner: Owner, zone: tzinfo, forgotten: Forgotten
+    ) -> Batch:
+        """As many messages as the model can read at once, without what was to be forgotten."""
+        messages = waiting.messages
+        made = self._batch(messages, owner, zone, waiting.foreign)
+        if self._calls is not None:
+            sizes = self._calls.model.sizes
+            piece = next(iter(chunks(made.lines, sizes.text, self._calls.room)))
+            made = self._batch(messages[: len(piece)], owner, zone, waiting.foreign)
+        lines = (without(each) if forgotten.covers(each.text) else each for each in made.lines)
+        return Batch(tuple(lines), made.foreign)
+
+    def _batch(
+        self, messages: Sequence[Unflushed], owner: Owner, zone: tzinfo, foreign: int | None
+    ) -> Batch:
+        return batch(messages, owner.person, zone, foreign=foreign, own_tools=self._own_tools)
+
+    async def _items(
+        self, session: int, made: Batch, zone: tzinfo, *, urgent: bool
+    ) -> Sequence[Item]:
+        """The model's notes; where nobody said anything there is nothing to note."""
+        if not any(line.said for line in made.lines):
+            return ()
+        try:
+            return await self._asked(session, made.lines, zone, URGENT_WAIT_S if urgent else WAIT_S)
+        except PutOff:
+            if not urgent:
+                raise
+        except CallFailed as error:
+            self._failures[session] = self._failures.get(session, 0) + 1
+            if not urgent and self._failures[session] < MOST_FAILURES:
+                raise
+            log.info("session %d: a digest instead of notes: %s", session, error)
+        self._failures.pop(session, None)
+        return digest(made.lines)
+
+    async def _asked(
+        self, session: int, lines: Sequence[Line], zone: tzinfo, wait_s: float
+    ) -> Sequence[Item]:
+        if self._calls is None:
+            return digest(lines)
+        asked = Ask(session, "flush", INSTRUCTIONS, prompt(lines), NOTES_TOKENS, zone)
+        items = read_items(await self._calls.ask(asked, wait_s), len(lines))
+        if items is None:
+            raise CallFailed("the answer is no list of notes")
+        self._failures.pop(session, None)
+        return items

@@ -1,0 +1,149 @@
+"""The model calls of the memory: booked to their chat under a purpose of their own, within their share
+of the month's budget."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Literal
+
+from agent.calls import CallOutcome
+from agent.errors import LimitReached, ProviderError
+from agent.messages import user_text
+from agent.model import ChatModel
+from agent.provider import Completed, ModelRequest, Usage
+from bridge.gate import MonthlyGate
+from memory.usage import UsageRow, UsageStore
+
+Purpose = Literal["flush", "consolidation"]
+PURPOSES: tuple[Purpose, ...] = ("flush", "consolidation")
+WAIT_S = 120.0  # for one call that nobody waits for
+ROOM = 0.5  # of the model's window that what is read may fill
+_CUT = frozenset({"length", "window", "refusal"})
+
+
+class PutOff(Exception):
+    """The share of the budget is used up, or the month's limit: it is done later."""
+
+
+class CallFailed(Exception):
+    """There is no answer, or only a part of one; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call. `session`: whose chat pays for it; `most_tokens`: cap of the answer."""
+
+    session: int
+    purpose: Purpose
+    instructions: str
+    text: str
+    most_tokens: int
+    zone: tzinfo = UTC
+
+
+class MemoryCalls:
+    """`model` gives the model that is asked now; `share` of the month's budget is theirs."""
+
+    def __init__(
+        self,
+        model: Callable[[], ChatModel],
+        usage: UsageStore,
+        gate: MonthlyGate,
+        share: float,
+    ) -> None:
+        self._model = model
+        self._usage = usage
+        self._gate = gate
+        self._share = share
+
+    @property
+    def model(self) -> ChatModel:
+        """The model that is asked."""
+        return self._model()
+
+    @property
+    def room(self) -> int:
+        """Tokens that a call may read beside its instructions."""
+        return round(self.model.context_tokens * ROOM)
+
+    async def admit(self) -> None:
+        """Raises `PutOff` when no call may be made now."""
+        try:
+            await self._gate.check(1)
+        except LimitReached as error:
+            raise PutOff("the month's limit is reached") from error
+        spent = await self._usage.cost_since(self._gate.month_began(), PURPOSES)
+        if spent >= self._gate.limit_microusd * self._share:
+            raise PutOff("the memory's share of the month's budget is used up")
+
+    async def ask(self, ask: Ask, wait_s: float = WAIT_S) -> str:
+        """The answer. Raises `PutOff`, `CallFailed`."""
+        await self.admit()
+        completed: Completed | None = None
+        outcome: CallOutcome = "cancelled"
+        request = self._request(ask)
+        try:
+            async with asyncio.timeout(wait_s):
+                completed = await self._stream(request)
+            outcome = "completed"
+        except (ProviderError, TimeoutError) as error:
+            outcome = "failed"
+            raise CallFailed(f"{type(error).__name__}: {error}") from error
+        finally:
+            await self._book(ask, request, completed, outcome)
+        if completed is None or completed.stop_reason in _CUT:
+            raise CallFailed("the answer was cut off")
+        return completed.message.text.strip()
+
+    async def _stream(self, request: ModelRequest) -> Completed | None:
+        completed: Completed | None = None
+        async with self.model.provider.stream(request) as events:
+            async for event in events:
+                if isinstance(event, Completed):
+                    completed = event
+        return completed
+
+    def _request(self, ask: Ask) -> ModelRequest:
+        model = self.model
+        system, text = ask.instructions, ask.text
+        if not model.traits.system_prompt:
+            system, text = "", f"{system}\n\n{text}"
+        return ModelRequest(
+            model=model.id,
+            system=system,
+            messages=(user_text(text),),
+            tools=(),
+            max_output_tokens=min(ask.most_tokens, model.max_output_tokens),
+            traits=model.traits,
+        )
+
+    async def _book(
+        self, ask: Ask, request: ModelRequest, completed: Completed | None, outcome: CallOutcome
+    ) -> None:
+        """Also a call that failed or was stopped: it was made, and may cost."""
+        model = self.model
+        written = model.sizes.text(completed.message.text) if completed is not None else 0
+        usage = completed.usage if completed is not None else None
+        usage = usage or Usage(model.sizes.request(request), written, estimated=True)
+        row = UsageRow(
+            f"{ask.purpose}:{secrets.token_hex(8)}",
+            1,
+            ask.session,
+            "",  # nobody asked for it: it counts for the chat, and for no person
+            model.name,
+            ask.purpose,
+            outcome,
+            usage,
+            model.cost_microusd(usage),
+            ask.zone,
+        )
+        await self._usage.book([row])
+
+
+def now_utc() -> datetime:
+    """The time now."""
+    return datetime.now(UTC)

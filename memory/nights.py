@@ -1,0 +1,148 @@
+"""What the nights have read of the day files, and how the newest night of each scope went."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from memory.clock import stamp
+from memory.daily import DailyFiles
+from memory.database import Database
+from memory.flush import Note, notes
+
+Outcome = Literal["changed", "same", "refused", "failed", "put_off"]
+EDITED_WITHIN = timedelta(
+    days=31
+)  # a file of that age is looked at again: a hand may have edited it
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """How the newest night of a scope went. `failures`: refused proposals in a row."""
+
+    day: date
+    outcome: Outcome
+    reason: str = ""
+    added: int = 0
+    merged: int = 0
+    corrected: int = 0
+    dropped: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What of a day file is new since the last success. `ends`: where in the file each note's line
+    ends, in bytes."""
+
+    day: date
+    data: bytes
+    notes: tuple[Note, ...]
+
+    def until(self, note: Note) -> int:
+        """Where the note's line ends, in bytes."""
+        return sum(len(line) + 1 for line in self.data.split(b"\n")[: note.line + 1])
+
+
+class Nights:
+    """Of all scopes."""
+
+    def __init__(self, database: Database, daily: DailyFiles) -> None:
+        self._database = database
+        self._daily = daily
+
+    async def unread(self, scope: str, today: date) -> list[Unread]:
+        """The day files with something new in them, the oldest first; of one that was edited by hand
+        everything is new. Raises `OSError`."""
+        rows = await self._database.read(
+            "SELECT day, bytes, hash FROM read_days WHERE scope = ?", (scope,)
+        )
+        known = {date.fromisoformat(row[0]): (int(row[1]), str(row[2])) for row in rows}
+        found: list[Unread] = []
+        for day in await self._daily.days(scope):
+            if day in known and day < today - EDITED_WITHIN:
+                continue
+            data = await self._daily.read(scope, day)
+            size, hashed = known.get(day, (0, ""))
+            if len(data) < size or _hash(data[:size]) != hashed:
+                size = 0
+            if len(data) > size:
+                first = data[:size].count(b"\n")
+                new = [
+                    note for note in notes(data.decode(errors="replace"), day) if note.line >= first
+                ]
+                found.append(Unread(day, data, tuple(new)))
+        return found
+
+    async def read(self, scope: str, parts: Sequence[tuple[Unread, int]]) -> None:
+        """The first so many bytes of these files are done with."""
+        values = [
+            (scope, part.day.isoformat(), size, _hash(part.data[:size])) for part, size in parts
+        ]
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO read_days (scope, day, bytes, hash) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (scope, day) DO UPDATE SET bytes = excluded.bytes,"
+                " hash = excluded.hash",
+                values,
+            )
+
+        await self._database.write(op)
+
+    async def note(self, scope: str, night: Night) -> None:
+        """Keep how it went. One that changed something is to be told; until then it stands."""
+        values = (
+            *(scope, night.day.isoformat(), stamp(), night.outcome, night.reason),
+            *(night.added, night.merged, night.corrected, night.dropped, night.failures),
+            int(night.outcome != "changed"),
+        )
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
+            connection.execute(
+                "INSERT INTO nights (scope, day, at, outcome, reason, added, merged, corrected,"
+                " dropped, failures, told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+
+        await self._database.write(op)
+
+    async def newest(self, scope: str) -> Night | None:
+        """How the newest night went."""
+        rows = await self._database.read(
+            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures FROM nights"
+            " WHERE scope = ?",
+            (scope,),
+        )
+        return _night(rows[0]) if rows else None
+
+    async def to_tell(self, scope: str, since: datetime) -> Night | None:
+        """A night that changed something, was not told, and ended after `since`; told with this."""
+        rows = await self._database.read(
+            "SELECT 1 FROM nights WHERE scope = ? AND told = 0 AND at >= ?", (scope, stamp(since))
+        )
+        if not rows:
+            return None
+
+        def op(connection: sqlite3.Connection) -> Night | None:
+            row = connection.execute(
+                "UPDATE nights SET told = 1 WHERE scope = ? AND told = 0 RETURNING day, outcome,"
+                " reason, added, merged, corrected, dropped, failures",
+                (scope,),
+            ).fetchone()
+            return None if row is None else _night(row)
+
+        return await self._database.write(op)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _night(row: sqlite3.Row) -> Night:
+    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:])
