@@ -49,7 +49,7 @@ class Questions:
             await self.refuse(message, place, problem)
             return
         self._expect_the_rest(message, place)
-        busy = self._lanes.busy(place.key) or self._outages.must_wait(place.key)
+        busy = self._must_wait(message, place.key)
         fresh = self._turns.expect(message, place.key)  # from now on it can be stopped
         try:
             id_ = await self._inbox.put(entry(message, place, "turn"))
@@ -65,6 +65,12 @@ class Questions:
         self._lanes.wake(place.key)
         if busy:
             self._beside.start(self._notices.waits(message), "waiting mark")
+
+    def _must_wait(self, message: InboundMessage, session_key: str) -> bool:
+        """For a run, for the rest of somebody else's message, or for the provider."""
+        if self._lanes.active(session_key) is not None or self._outages.must_wait(session_key):
+            return True
+        return self._turns.gathers_from(session_key) not in (None, message.sender.id)
 
     async def refuse(self, message: InboundMessage, place: SessionPlace, sentence: str) -> None:
         """One sentence instead of an answer; the key is kept, so that it is said once. Raises

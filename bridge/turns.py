@@ -63,6 +63,7 @@ class Turns:
         self._deliveries = deliveries
         self._beside = beside
         self._unstored: set[str] = set()  # sessions that were told that nothing can be stored
+        self._gathering: dict[str, str] = {}  # session -> of whose message it waits for the rest
         self._dropped: dict[str, set[InboxKey]] = {}  # closed by a stop, their tokens still there
         self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
@@ -70,6 +71,10 @@ class Turns:
         """The lanes call `next_turn`, which needs them and what they wake."""
         self._lanes = lanes
         self._outages = outages
+
+    def gathers_from(self, session_key: str) -> str | None:
+        """The person of whose next message the session's lane waits for the rest."""
+        return self._gathering.get(session_key)
 
     def mark(self, message: InboundMessage) -> None:
         """The message has to wait, and its sender is told so."""
@@ -170,7 +175,11 @@ class Turns:
             more_s = together[-1].message.more_expected_s
             if len(together) < len(waiting) or not more_s:
                 return together
-            came = await self._lanes.more_within(session_key, more_s)
+            self._gathering[session_key] = together[-1].message.sender.id
+            try:
+                came = await self._lanes.more_within(session_key, more_s)
+            finally:
+                del self._gathering[session_key]
             if not came and not any(map(self._is_stopped, together)):
                 return together
 

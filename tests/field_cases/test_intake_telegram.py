@@ -122,6 +122,7 @@ async def test_an_album_is_one_question_with_its_pictures_in_order_and_its_capti
         assert [block["type"] for block in content] == ["image", "image", "image", "text"]
         assert content[-1]["text"] == "[Image 1] a cat\n\n[Image 3] a dog"
         assert it.chat.texts == ["Three pictures."]
+        assert it.server.calls_to("setMessageReaction") == [], "none of them waits behind another"
 
 
 async def test_the_other_pictures_of_an_album_need_no_mention_in_a_group(

@@ -120,7 +120,7 @@ async def test_a_message_that_was_received_long_ago_is_answered_at_the_start(
     async with on_telegram(tmp_path) as it:
         it.llm.answer("Too late.").hang()
         it.chat.send("first")
-        await it.llm.wait_for(lambda: it.llm.requests)
+        await it.llm.wait_for(lambda: len(it.llm.requests) > 0)
         await it.die()
         then = datetime.now(UTC) - age
         with sqlite3.connect(it.app.data / DATABASE) as connection:
