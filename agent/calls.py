@@ -73,16 +73,23 @@ async def leave_as_it_is(image: ImageBlock) -> None:
     """Where images cannot be made smaller, what is refused is left out at once."""
 
 
+async def reserve_nothing(number: int, model: ChatModel, tokens: int) -> None:
+    """Where nothing is counted against a limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallPorts:
     """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
-    are only in `ModelCalls.made`. `sleep` waits some seconds. `shrink` makes an image smaller."""
+    are only in `ModelCalls.made`. `reserve` is asked before each call, with its number, its model and
+    the tokens that it will read; it may raise `LimitReached`, and then the call is not made. `sleep`
+    waits some seconds. `shrink` makes an image smaller."""
 
     health: Health
     book: Callable[[ModelCall], Awaitable[None]]
     emit: Emit
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     shrink: Shrink = leave_as_it_is
+    reserve: Callable[[int, ChatModel, int], Awaitable[None]] = reserve_nothing
 
 
 @dataclass(slots=True)
@@ -207,6 +214,7 @@ class ModelCalls:
         return call
 
     async def _make(self, call: _Call) -> Completed:
+        await self._ports.reserve(call.number, call.model, call.estimated)
         self._call = call
         provider = self.model.provider.name
         try:

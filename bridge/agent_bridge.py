@@ -15,22 +15,26 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from agent.cancel import CancelTokenRegistry
-from agent.model import ChatModel
 from bridge.access import Access
 from bridge.acts import Acts
 from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming
 from bridge.beside import Beside
+from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
 from bridge.commands import Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
 from bridge.holds import Holds
 from bridge.inbound import entry, load
 from bridge.lanes import Lanes
+from bridge.limits.admission import Admission
+from bridge.limits.caps import Reach
+from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
+from bridge.limits.policy import Policy
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.questions import Questions, asks
-from bridge.session import Scope, session_of
-from bridge.stopping import Stopping, WhoCanStop
+from bridge.session import session_of
+from bridge.stopping import Stopping
 from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
@@ -44,14 +48,11 @@ NOTICES_GRACE_S = 3.0  # for commands and notices under way when the process is 
 
 @dataclass(frozen=True, slots=True)
 class BridgeSettings:
-    """What the bridge takes from the configuration. `language` None: each person's own;
-    `queue_length`: messages that may wait in one session."""
+    """What the bridge takes from the configuration beside the chats' policies. `queue_length`: messages
+    that may wait in one session."""
 
-    scope: Scope
     timezone: tzinfo
-    language: str | None
     queue_length: int
-    who_can_stop: WhoCanStop = "asker_and_admins"
     backlog: BacklogTiming = DEFAULT_TIMING
 
 
@@ -63,7 +64,7 @@ class AgentBridge:
         settings: BridgeSettings,
         services: TurnServices,
         access: Access,
-        models: tuple[ChatModel, ...],
+        models: ModelChoice,
         channels: Mapping[str, Channel],
         group: asyncio.TaskGroup,
     ) -> None:
@@ -73,7 +74,10 @@ class AgentBridge:
         self._channels = channels
         self._beside = Beside(group, services.errors)
         self._store_trouble = StoreTrouble()
-        self._notices = Notices(channels, services.texts, settings.language)
+        self._policies = services.policies
+        self._policies.files.bind(self._beside.start)
+        self._admission = Admission(services.usage, services.people, access, channels)
+        self._notices = Notices(channels, services.texts, self._language)
         tokens = CancelTokenRegistry()
         self._deliveries = Deliveries(
             services.outbox,
@@ -88,7 +92,6 @@ class AgentBridge:
             services,
             models,
             channels,
-            settings.timezone,
             self._notices,
             tokens,
             self._deliveries,
@@ -119,11 +122,11 @@ class AgentBridge:
             tokens,
             services.inbox,
             channels,
-            settings.who_can_stop,
+            lambda message: self._policy(message)[WHO_CAN_STOP],
             settings.timezone,
         )
         self._commands = Commands(
-            settings.timezone, services, access, models, self._lanes, self._outages, tokens
+            settings.timezone, services, access, models.usual, self._lanes, self._outages, tokens
         )
         self._questions = Questions(
             services.inbox,
@@ -133,6 +136,8 @@ class AgentBridge:
             backlog,
             self._notices,
             self._beside,
+            self._admission,
+            self._policies,
             settings.queue_length,
         )
         self._acts = Acts(
@@ -171,6 +176,7 @@ class AgentBridge:
         message = await self.chats.take(received)
         if message is None:
             return
+        await self._policies.read(message.address)
         place, say = self._place(message), self._notices.say(message)
         if not message.addressed and not self._concerns_us(message, place):
             return
@@ -185,6 +191,8 @@ class AgentBridge:
             await self._acts.take_stop(message)
         elif asks(message):
             await self._questions.take(message, place)
+        elif self._admission.is_blocked(message, self._policy(message)):
+            await self._questions.turn_away(message, place, Reach(BLOCKED.name))
         else:
             await self._acts.take(message)
 
@@ -228,6 +236,7 @@ class AgentBridge:
         for row in await services.inbox.open_acts():
             message = load(row.body)
             if message.address.channel in self._channels:
+                await self._policies.read(message.address)
                 self._acts.resume(message, row.id)
         for session_key in await services.inbox.open_sessions(here):
             await self._take_up(session_key, session_key)
@@ -264,4 +273,12 @@ class AgentBridge:
         await self.chats.gone(address, removed=error.removed)
 
     def _place(self, message: InboundMessage) -> SessionPlace:
-        return session_of(message.address, message.sender.id, self._settings.scope)
+        scope = self._policy(message)[CONVERSATION]
+        return session_of(message.address, message.sender.id, scope)
+
+    def _policy(self, message: InboundMessage) -> Policy:
+        return self._policies.of(message.address, message.sender.id)
+
+    def _language(self, message: InboundMessage) -> str | None:
+        language = self._policy(message)[LANGUAGE]
+        return None if language == "auto" else language

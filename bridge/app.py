@@ -19,13 +19,16 @@ from agent.provider import Provider
 from agent.tools import Tool
 from bridge.access import Access
 from bridge.agent_bridge import AgentBridge, BridgeSettings
-from bridge.chat_models import chat_models
+from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.guard import LOW_BYTES, free_bytes
+from bridge.limits.kinds import Known
+from bridge.limits.layers import layers_of
+from bridge.limits.policies import chat_policies
 from bridge.log import Redactor, setup
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
@@ -37,6 +40,7 @@ from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
+from bridge.tools import tool_names
 from bridge.turn_plan import TurnServices, TurnSettings
 from bridge.upkeep import LIMIT_S, Upkeep, open_whole
 from bridge.watch import ChannelWatch
@@ -64,6 +68,7 @@ from memory.usage import UsageStore
 log = logging.getLogger(__name__)
 
 DATABASE = "galata.db"
+NO_MODELS = ModelChoice(())
 PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
 
 
@@ -110,7 +115,8 @@ async def serve(
         database = await open_whole(data / DATABASE)
         stack.push_async_callback(database.close)
         models = await stack.enter_async_context(chat_models(config, redactor))
-        services = turn_services(config, database, data, redactor, more_tools)
+        services = turn_services(config, database, data, redactor, more_tools, models)
+        await services.usage.settle_all()
         await services.ratios.load()
         await services.chats.load()
         access = Access(access_rules(config), services.people, services.chats)
@@ -141,7 +147,7 @@ async def serve(
             helpers = [
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),
-                group.create_task(_warm(models[0].provider), name="warm"),
+                group.create_task(_warm(models.usual[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"
                 ),
@@ -170,13 +176,7 @@ async def _left_unanswered(inbox: Inbox, began: str) -> bool:
 
 
 def _settings(config: Config) -> BridgeSettings:
-    return BridgeSettings(
-        scope=config.conversation,
-        timezone=config.zone,
-        language=None if config.language == "auto" else config.language,
-        queue_length=config.limits.queue_length,
-        who_can_stop=config.who_can_stop,
-    )
+    return BridgeSettings(timezone=config.zone, queue_length=config.limits.queue_length)
 
 
 async def _listen_until_over(
@@ -213,9 +213,10 @@ def turn_services(
     data: Path,
     redactor: Redactor,
     more_tools: tuple[Tool, ...] = (),
+    models: ModelChoice = NO_MODELS,
 ) -> TurnServices:
     """The stores and helpers that every turn uses."""
-    usage = UsageStore(database)
+    usage, chats = UsageStore(database), Chats(database)
     return TurnServices(
         conversations=Conversations(database),
         inbox=Inbox(database),
@@ -223,7 +224,7 @@ def turn_services(
         outbox=Outbox(database),
         usage=usage,
         people=People(database),
-        chats=Chats(database),
+        chats=chats,
         backlog=BacklogStore(database),
         folders=ChatFolders(data),
         daily=DailyFiles(data / MEMORY),
@@ -237,6 +238,13 @@ def turn_services(
             limits=run_limits(config.limits),
             max_turns=config.context.max_turns,
             budget_tokens=config.context.budget_tokens,
+        ),
+        policies=chat_policies(
+            layers_of(config),
+            data,
+            database,
+            chats,
+            Known(models.names, tool_names(more_tools), models.unpriced),
         ),
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
         more_tools=more_tools,

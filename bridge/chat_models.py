@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 
 from agent.estimate import Estimator, family_of
 from agent.model import ChatModel
@@ -16,21 +17,50 @@ from bridge.log import Redactor
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """`usual`: the model that answers, and its fallbacks. `others`: all that a chat may choose, by
+    name, the usual ones among them."""
+
+    usual: tuple[ChatModel, ...]
+    others: Mapping[str, ChatModel] = field(default_factory=dict[str, ChatModel])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a chat may choose."""
+        return tuple(dict.fromkeys((*(model.name for model in self.usual), *self.others)))
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Those without a price."""
+        models = {model.name: model for model in (*self.usual, *self.others.values())}
+        return tuple(name for name, model in models.items() if model.price is None)
+
+    def named(self, name: str) -> tuple[ChatModel, ...]:
+        """The model of that name with the usual fallbacks; the usual ones where there is none."""
+        chosen = self.others.get(name)
+        if chosen is None or chosen == self.usual[0]:
+            return self.usual
+        return (chosen, *(model for model in self.usual[1:] if model != chosen))
+
+
 @asynccontextmanager
-async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[tuple[ChatModel, ...]]:
-    """The configured model and its fallbacks; without any provider the embedded one, started here."""
+async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[ModelChoice]:
+    """The configured models; without any provider the embedded one, started here."""
     async with AsyncExitStack() as stack:
         if config.local_model:
             from bridge.local_model import local_chat_model
 
-            yield (await stack.enter_async_context(local_chat_model(redactor)),)
+            yield ModelChoice((await stack.enter_async_context(local_chat_model(redactor)),))
             return
-        names = tuple(dict.fromkeys((config.model, *config.fallback_models)))
+        usual = tuple(dict.fromkeys((config.model, *config.fallback_models)))
+        names = tuple(dict.fromkeys((*usual, *config.models_for_chats)))
         providers: dict[str, Provider] = {}
         for name in {config.models[model].provider: None for model in names}:
             providers[name] = build_provider(name, config.providers[name])
             stack.push_async_callback(providers[name].aclose)
-        yield tuple(_chat_model(config, name, providers) for name in names)
+        models = {name: _chat_model(config, name, providers) for name in names}
+        yield ModelChoice(tuple(models[name] for name in usual), models)
 
 
 def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) -> ChatModel:

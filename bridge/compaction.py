@@ -16,12 +16,12 @@ from pathlib import PurePath
 from agent.calls import CallOutcome, Health
 from agent.context import Working
 from agent.errors import LimitReached, ProviderDown, ProviderError
+from agent.loop import Gate
 from agent.messages import Message, user_text
 from agent.model import ChatModel
 from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
 from agent.provider import Usage
 from agent.summary import Summary, as_note, digest, request, summarise, text_of_note
-from bridge.gate import MonthlyGate
 from memory.conversations import Boundary, Conversations
 from memory.daily import DailyFiles
 from memory.transcripts import Transcripts
@@ -41,7 +41,7 @@ class CompactionServices:
     daily: DailyFiles
     transcripts: Transcripts
     usage: UsageStore
-    gate: MonthlyGate
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,7 @@ class Compaction:
             outcome,
             usage,
             self._model.cost_microusd(usage),
+            subject.timezone,
         )
         await self._services.usage.book([row])
 

@@ -58,7 +58,7 @@ class ContextCommands:
             self._timezone,
         )
         keeper = Compaction(
-            self._services.compaction,
+            self._services.compaction(self._services.gate),
             subject,
             model,
             loaded.starts,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from agent.settings import MAX_OUTPUT_TOKENS
-from bridge.faults import suggestion
+from bridge.limits.checks import policy_faults
+from bridge.suggestions import suggestion
 from bridge.yaml_source import Document, Fault, Value
 
 _NEEDED = {
@@ -51,7 +52,7 @@ def cross_faults(document: Document) -> list[Fault]:
         for name, entry in providers.items()
         if isinstance(entry, dict) and not _reachable(document, name)
     ]
-    return faults + _header_faults(document, providers)
+    return [*faults, *_header_faults(document, providers), *policy_faults(document)]
 
 
 def no_header_value(text: str) -> str | None:

@@ -8,10 +8,12 @@ from channels.base import ReplySink
 
 class Display:
     """Takes a run's events and shows them in a reply. `retrying`: what is said when something that
-    was shown, or a tool that ran, is followed by another try of a model call."""
+    was shown, or a tool that ran, is followed by another try of a model call. `most`: characters that
+    the preview shows."""
 
-    def __init__(self, sink: ReplySink, retrying: str) -> None:
+    def __init__(self, sink: ReplySink, retrying: str, most: int | None = None) -> None:
         self._sink = sink
+        self._room = most
         self._retrying = retrying
         self._parts: list[str] = []
         self._paragraph_due = False
@@ -19,7 +21,7 @@ class Display:
 
     @property
     def text(self) -> str:
-        """Everything that the preview was given."""
+        """Everything that there was to be shown."""
         return "".join(self._parts).strip()
 
     def take(self, event: RunEvent) -> None:
@@ -45,4 +47,7 @@ class Display:
             self._paragraph_due = False
             text = "\n\n" + text
         self._parts.append(text)
-        self._sink.show(text)
+        if self._room is not None:
+            text, self._room = text[: self._room], max(0, self._room - len(text))
+        if text:
+            self._sink.show(text)

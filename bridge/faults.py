@@ -5,14 +5,14 @@ No message repeats a value: it could be a secret in the wrong place.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bridge.log import Redactor
 from bridge.schema import field_at, fields, section_at
+from bridge.suggestions import suggestion
 from bridge.yaml_source import Document, Fault, Path
 
 # Pydantic's error types in our words; `{ge}` and the like come from its context.
@@ -86,12 +86,6 @@ def message_of(details: ErrorDetails, path: Path) -> str:
     message = _WORDS.get(kind, "").format(**context) or details["msg"]
     meaning = field_at(tuple(part for part in path if isinstance(part, str)))
     return message if meaning is None else f"{message} ({meaning.description})"
-
-
-def suggestion(wrong: str, known: Collection[str]) -> str:
-    """`, did you mean …?`, or nothing when none of `known` is near."""
-    near = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
-    return f", did you mean {near[0]}?" if near else ""
 
 
 def _unknown(path: Path) -> str:

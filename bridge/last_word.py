@@ -17,15 +17,19 @@ log = logging.getLogger(__name__)
 
 
 class LastWord:
-    """For one run."""
+    """For one run. `longest`: characters that an answer may have."""
 
-    def __init__(self, say: Say, errors: ErrorReporter, run_id: str) -> None:
+    def __init__(
+        self, say: Say, errors: ErrorReporter, run_id: str, longest: int | None = None
+    ) -> None:
         self._say = say
+        self._longest = longest
         self._errors = errors
         self._run_id = run_id
 
     async def of(self, outcome: Outcome, agent: AgentRun | None, *, shown: str) -> str:
-        """The whole reply in Markdown; `shown` is what its preview was given."""
+        """The whole reply in Markdown; `shown` is what the run has said."""
+        shown = self._short(shown)
         if outcome.ending == "cancelled":
             return _joined(shown, self._say("stopped"), self._effects(agent))
         if outcome.error is not None:
@@ -34,7 +38,16 @@ class LastWord:
             return _joined(shown, await self._sentence(outcome.error), self._unknown(agent), told)
         if agent is None:
             return shown
-        return _joined(shown or self._stored_answer(agent), *self._afterwords(agent))
+        return _joined(shown or self._short(self._stored_answer(agent)), *self._afterwords(agent))
+
+    def _short(self, text: str) -> str:
+        """As much of it as the chat allows."""
+        if self._longest is None or len(text) <= self._longest:
+            return text
+        kept = text[: self._longest].rstrip()
+        if kept.count("```") % 2:
+            kept += "\n```"
+        return _joined(f"{kept} …", self._say("answer_shortened", limit=self._longest))
 
     def _stored_answer(self, agent: AgentRun) -> str:
         """The answer of a run whose process died before it was delivered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bridge.texts import Say, Texts
 from channels.base import Button, Channel, InboundMessage, OutboundReply
@@ -16,7 +16,13 @@ log = logging.getLogger(__name__)
 class Notices:
     """Speaks to the sender of a message, in the chat's language or else in their own."""
 
-    def __init__(self, channels: Mapping[str, Channel], texts: Texts, language: str | None) -> None:
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        texts: Texts,
+        language: Callable[[InboundMessage], str | None],
+    ) -> None:
+        """`language`: that of a message's chat, or None where each person's own counts."""
         self._channels = channels
         self._texts = texts
         self._language = language
@@ -24,7 +30,7 @@ class Notices:
 
     def language(self, message: InboundMessage) -> str:
         """The language in which the message is answered."""
-        return self._texts.language(self._language, message.sender.language)
+        return self._texts.language(self._language(message), message.sender.language)
 
     def say(self, message: InboundMessage) -> Say:
         """The catalogue in that language, for the message's channel."""

@@ -8,6 +8,9 @@ from bridge.backlog import Backlog
 from bridge.beside import Beside
 from bridge.inbound import entry
 from bridge.lanes import Lanes
+from bridge.limits.admission import Admission
+from bridge.limits.caps import Reach
+from bridge.limits.policies import ChatPolicies
 from bridge.notices import Notices
 from bridge.outage import Outages
 from bridge.question import MOST_CHARACTERS
@@ -15,7 +18,7 @@ from bridge.stopping import key_of
 from bridge.turns import RETRY, Turns
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
-from memory.inbox import Inbox
+from memory.inbox import Full, Inbox
 
 
 class Questions:
@@ -30,6 +33,8 @@ class Questions:
         backlog: Backlog,
         notices: Notices,
         beside: Beside,
+        admission: Admission,
+        policies: ChatPolicies,
         queue_length: int,
     ) -> None:
         self._inbox = inbox
@@ -39,6 +44,8 @@ class Questions:
         self._backlog = backlog
         self._notices = notices
         self._beside = beside
+        self._admission = admission
+        self._policies = policies
         self._queue_length = queue_length
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
 
@@ -48,16 +55,25 @@ class Questions:
         if problem is not None:
             await self.refuse(message, place, problem)
             return
+        policy = self._policies.of(message.address, message.sender.id)
+        admitted = await self._admission.admit(message, policy)
+        if isinstance(admitted, Reach):
+            await self.turn_away(message, place, admitted)
+            return
         self._expect_the_rest(message, place)
         busy = self._must_wait(message, place.key)
         fresh = self._turns.expect(message, place.key)  # from now on it can be stopped
         try:
-            id_ = await self._inbox.put(entry(message, place, "turn"))
+            asked = entry(message, place, "turn")
+            id_ = await self._inbox.put_question(asked, admitted.windows)
         except BaseException:
             self._forget(message, fresh)
             raise
-        if id_ is None:
+        if id_ is None or isinstance(id_, Full):
             self._forget(message, fresh)
+            if id_ is not None:
+                reach = self._admission.too_many(id_, admitted, policy)
+                await self.turn_away(message, place, reach)
             return
         if busy:
             self._turns.mark(message)
@@ -77,6 +93,18 @@ class Questions:
         `StoreError`."""
         if await self._inbox.put(entry(message, place, "refused")) is not None:
             self._beside.start(self._notices.reply(message, sentence), "refusal")
+
+    async def turn_away(self, message: InboundMessage, place: SessionPlace, reach: Reach) -> None:
+        """A limit is reached: told as the chat wants it. Raises `StoreError`."""
+        if await self._inbox.put(entry(message, place, "refused")) is not None:
+            self._beside.start(self._tell_limit(message, reach), "limit")
+
+    async def _tell_limit(self, message: InboundMessage, reach: Reach) -> None:
+        policy = self._policies.of(message.address, message.sender.id)
+        say = self._notices.say(message)
+        sentence = await self._admission.told(reach, message, policy, say)
+        if sentence is not None or message.press is not None:
+            await self._notices.answer(message, sentence)
 
     def is_rest_of_a_text(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether it goes on with a text of the same sender that their client has cut. To be asked

@@ -24,6 +24,7 @@ from pydantic import (
 
 from agent.prompt import DEFAULT
 from agent.settings import ModelSettings, ProviderSettings
+from bridge.limits.sections import Ceilings, ChannelDefaults, Defaults, PersonLimits
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
 from bridge.timezones import is_zone, zone_hint
@@ -40,6 +41,10 @@ Name = Annotated[
         r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}",
         "must be a name: up to 40 letters, digits, '.', '_' and '-', a letter or digit first",
     ),
+]
+PersonName = Annotated[
+    str,
+    form(r"[a-z]+:[A-Za-z0-9_-]{1,64}", "must be a channel and an id, such as telegram:42"),
 ]
 
 
@@ -99,11 +104,27 @@ class Context(_Section):
     )
 
 
+class Telegram(TelegramSettings):
+    """A Telegram bot, and what holds in its chats."""
+
+    defaults: ChannelDefaults | None = Field(
+        default=None, description="limits in all chats of this channel"
+    )
+
+
+class Slack(SlackSettings):
+    """A Slack app, and what holds in its chats."""
+
+    defaults: ChannelDefaults | None = Field(
+        default=None, description="limits in all chats of this channel"
+    )
+
+
 class Channels(_Section):
     """The chat platforms that are switched on: those whose section is there."""
 
-    telegram: TelegramSettings | None = Field(default=None, description="a Telegram bot")
-    slack: SlackSettings | None = Field(default=None, description="a Slack app")
+    telegram: Telegram | None = Field(default=None, description="a Telegram bot")
+    slack: Slack | None = Field(default=None, description="a Slack app")
 
 
 class Log(_Section):
@@ -143,6 +164,11 @@ class Config(_Section):
     fallback_models: tuple[Name, ...] = Field(
         default=(), description="keys of models that answer, in this order, when model cannot"
     )
+    models_for_chats: tuple[Name, ...] = Field(
+        default=(),
+        description="more keys of models, which a chat may choose; default: model and "
+        "fallback_models alone",
+    )
     instructions: str = Field(
         default=DEFAULT,
         min_length=1,
@@ -165,6 +191,16 @@ class Config(_Section):
     )
     channels: Channels = Field(default_factory=Channels, description="chat platforms")
     limits: Limits = Field(default_factory=Limits, description="caps")
+    defaults: Defaults | None = Field(
+        default=None, description="limits in all chats, until a chat has its own"
+    )
+    ceilings: Ceilings | None = Field(
+        default=None, description="what no chat's own limits can pass"
+    )
+    people: dict[PersonName, PersonLimits] = Field(
+        default_factory=dict[str, PersonLimits],
+        description="limits of people in all chats, by channel and id",
+    )
     context: Context = Field(default_factory=Context, description="what the model sees")
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings, description="how long what is stored is kept"

@@ -8,7 +8,7 @@ stop whose platform message is older than what it would hit does nothing to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Final, Literal
@@ -75,7 +75,7 @@ class Stopping:
         tokens: CancelTokenRegistry,
         inbox: Inbox,
         channels: Mapping[str, Channel],
-        who_can_stop: WhoCanStop,
+        who_can_stop: Callable[[InboundMessage], str],
         timezone: tzinfo,
     ) -> None:
         self._access = access
@@ -182,7 +182,7 @@ class Stopping:
         person = message.sender.id
         if person == asker or self._access.is_owner(message.address.channel, person):
             return True
-        return self._who_can_stop == "anyone"
+        return self._who_can_stop(message) == "anyone"
 
     async def _is_admin(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Asked only where it decides something."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 
 from agent.messages import JsonObject
-from agent.tools import ToolContext, ToolOutput, ToolSpec
+from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from memory.conversations import ConversationSize
+from memory.tools import ReadTranscript
 
 _NOTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def tool_names(more: Iterable[Tool]) -> frozenset[str]:
+    """The names of the tools that a turn may offer (`bridge.turn`)."""
+    own = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec)
+    return frozenset(spec.name for spec in (*own, *(tool.spec for tool in more)))
 
 
 class CurrentTime:

@@ -25,6 +25,9 @@ from bridge.display import Display
 from bridge.errors import outage_key
 from bridge.lanes import ActiveRun, Outcome
 from bridge.last_word import LastWord
+from bridge.limits.budget import RunBudget, Spender
+from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
+from bridge.limits.prompt import instructions_of
 from bridge.loading import Asked, load, without_run
 from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
@@ -66,8 +69,9 @@ class Turn:
         asks = None if plan.begun else (plan.session, plan.inbox_ids)
         self._journal = deliveries.log_of(plan.run_id, asks)
         self._sink = self._open_sink()
-        self._display = Display(self._sink, self._say("retrying"))
-        self._last_word = LastWord(self._say, services.errors, plan.run_id)
+        longest = plan.policy[LONGEST_ANSWER]
+        self._display = Display(self._sink, self._say("retrying"), longest)
+        self._last_word = LastWord(self._say, services.errors, plan.run_id, longest)
         self._agent: AgentRun | None = None
         self._question: Message | None = None
         self.settled = False  # else its messages wait again
@@ -125,7 +129,10 @@ class Turn:
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
-            system=build(settings.instructions, group=plan.question.speaker is not None),
+            system=build(
+                instructions_of(settings.instructions, plan.policy),
+                group=plan.question.speaker is not None,
+            ),
             toolbox=Toolbox(self._tools()),
             history=loaded.working,
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
@@ -136,19 +143,32 @@ class Turn:
             resumed=loaded.resumed,
         )
         health = self._outages.health_for(plan.session_key)
-        keeper = Compaction(services.compaction, plan.subject, models[0], loaded.starts, health)
-        shrink = services.pictures.smaller
-        calls = CallPorts(health, self._book, self._display.take, shrink=shrink)
+        budget = RunBudget(services.usage, services.gate, self._spender(), plan.run_id, self._say)
+        keeper = Compaction(
+            services.compaction(budget), plan.subject, models[0], loaded.starts, health
+        )
+        calls = CallPorts(
+            health,
+            self._book,
+            self._display.take,
+            shrink=services.pictures.smaller,
+            reserve=budget.reserve,
+        )
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
+
+    def _spender(self) -> Spender:
+        plan = self._plan
+        return Spender(plan.session, plan.question.newest.address, plan.person, plan.policy)
 
     def _tools(self) -> Sequence[Tool]:
         session, services = self._plan.session, self._services
-        return (
+        tools: tuple[Tool, ...] = (
             CurrentTime(),
             ConversationInfo(lambda: services.conversations.size(session)),
             ReadTranscript(services.transcripts, session),
             *services.more_tools,
         )
+        return [tool for tool in tools if tool.spec.name not in self._plan.policy[TOOLS_OFF]]
 
     async def append(self, ordinal: int, message: Message) -> None:
         """The loop's journal: one message, committed when this returns."""
@@ -172,6 +192,7 @@ class Turn:
             call.outcome,
             call.usage,
             call.cost_microusd,
+            plan.timezone,
         )
 
     # The half that it cannot reach ----------------------------------------------------------------
@@ -288,6 +309,7 @@ class Turn:
         """Every call again: those that were cancelled are not booked yet."""
         calls = self._agent.calls if self._agent is not None else []
         await self._services.usage.book([self._usage_row(call) for call in calls])
+        await self._services.usage.settle(self._plan.run_id)
 
     async def _deliver(self, outcome: Outcome, reply: OutboxReply) -> None:
         stoppable = outcome.ending != "cancelled"

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from agent.breaker import RunLimits
+from agent.loop import Gate
 from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.compaction import CompactionServices, Subject
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
+from bridge.limits.policies import ChatPolicies
+from bridge.limits.policy import Policy
 from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
@@ -61,20 +64,21 @@ class TurnServices:
     texts: Texts
     gate: MonthlyGate
     settings: TurnSettings
+    policies: ChatPolicies
     pictures: Pictures = field(default_factory=Pictures)
     more_tools: tuple[Tool, ...] = ()
 
-    @property
-    def compaction(self) -> CompactionServices:
-        """Those that a compaction writes to."""
+    def compaction(self, gate: Gate) -> CompactionServices:
+        """Those that a compaction writes to; `gate` may forbid its summary."""
         return CompactionServices(
-            self.conversations, self.daily, self.transcripts, self.usage, self.gate
+            self.conversations, self.daily, self.transcripts, self.usage, gate
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """What is fixed when a turn starts: target, models, language, scope. Nothing is looked up later.
+    """What is fixed when a turn starts: target, models, language, scope, and the `policy` that holds
+    for its person. Nothing is looked up later.
 
     `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `begun`: the run
     was begun before, and is taken up. `retry_of`: the run whose question is answered again, in place
@@ -93,6 +97,7 @@ class TurnPlan:
     language: str
     timezone: tzinfo
     memory_scope: str
+    policy: Policy
     retry_of: str | None = None
 
     @property

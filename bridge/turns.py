@@ -9,14 +9,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
 from typing import Any
 
 from agent.cancel import CancelTokenRegistry
-from agent.model import ChatModel
+from bridge.chat_models import ModelChoice
 from bridge.delivery import Deliveries
 from bridge.inbound import load
 from bridge.lanes import ActiveRun, Lanes
+from bridge.limits.keys import MODEL, PAUSED
+from bridge.limits.policies import zone_of
 from bridge.notices import Notices
 from bridge.outage import Outages
 from bridge.question import Question
@@ -46,9 +47,8 @@ class Turns:
     def __init__(
         self,
         services: TurnServices,
-        models: tuple[ChatModel, ...],
+        models: ModelChoice,
         channels: Mapping[str, Channel],
-        timezone: tzinfo,
         notices: Notices,
         tokens: CancelTokenRegistry,
         deliveries: Deliveries,
@@ -57,7 +57,6 @@ class Turns:
         self._services = services
         self._models = models
         self._channels = channels
-        self._timezone = timezone
         self._notices = notices
         self._tokens = tokens
         self._deliveries = deliveries
@@ -99,6 +98,9 @@ class Turns:
             self._outages.forget(session_key)
             return False
         plan = await self._plan(waiting)
+        if plan.begun is None and plan.policy[PAUSED]:
+            await self._leave_unanswered(waiting)
+            return True
         run = self._begin(waiting, plan)
         if run is None:  # stopped in the meantime
             return True
@@ -115,6 +117,13 @@ class Turns:
             raise turn.unstored  # the lane tries again in a while
         self._unstored.discard(session_key)
         return turn.settled
+
+    async def _leave_unanswered(self, waiting: Sequence[_Waiting]) -> None:
+        """The chat was paused while they waited: they are not answered later either."""
+        await self._services.inbox.close([waits.row.id for waits in waiting], "cancelled")
+        keys = [key_of(waits.message) for waits in waiting]
+        self.forget(keys)
+        self.unmark(keys)
 
     async def _tell_of_the_store(
         self, message: InboundMessage, session_key: str, error: StoreError
@@ -202,6 +211,9 @@ class Turns:
 
     async def _plan(self, waiting: Sequence[_Waiting]) -> TurnPlan:
         row, newest = waiting[0].row, waiting[-1].message
+        policies = self._services.policies
+        await policies.read(newest.address)
+        policy = policies.of(newest.address, newest.sender.id)
         speaker = None
         if not newest.address.private:
             number = await self._services.conversations.speaker(row.session, newest.sender.id)
@@ -215,10 +227,11 @@ class Turns:
             begun=await self._services.runs.begun(row.run_id) if row.run_id else None,
             question=Question(tuple(waits.message for waits in waiting), speaker),
             channel=self._channels[newest.address.channel],
-            models=self._models,
+            models=self._models.named(policy[MODEL]),
             language=self._notices.language(newest),
-            timezone=self._timezone,
+            timezone=zone_of(policy),
             memory_scope=memory_scope(newest.address),
+            policy=policy,
             retry_of=await self._retried(row, newest),
         )
 

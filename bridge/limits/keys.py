@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from bridge.limits.kinds import (
     MICRO,
@@ -26,6 +26,9 @@ from bridge.limits.kinds import (
     YesNo,
     Zone,
 )
+
+if TYPE_CHECKING:
+    from bridge.session import Scope
 
 T = TypeVar("T")
 
@@ -165,7 +168,7 @@ INSTRUCTIONS: Final = Key(
     topic=True,
     at_top=True,
 )
-CONVERSATION: Final = Key(
+CONVERSATION: Final[Key[Scope]] = Key(
     "conversation",
     Choice(("one_per_person", "shared")),
     "shared",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol, TypeVar
 
-from bridge.faults import suggestion
 from bridge.limits.numbers import Wrong, read_number
+from bridge.suggestions import suggestion
 from bridge.timezones import is_zone, zone_hint
 from bridge.yaml_source import Value
 

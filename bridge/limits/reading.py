@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.faults import suggestion
 from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
 from bridge.limits.kinds import Known, Wrong, quoted
+from bridge.suggestions import suggestion
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown
 
 MOST_BYTES = 8 * 1024  # of a chat's file

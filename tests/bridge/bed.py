@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
@@ -17,13 +18,17 @@ from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.backlog import BacklogTiming
+from bridge.chat_models import ModelChoice
 from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
+from bridge.limits.kinds import Known
+from bridge.limits.policies import PolicyLayers, chat_policies
 from bridge.log import Redactor
 from bridge.ratios import Ratios
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
 from bridge.texts import Texts
+from bridge.tools import tool_names
 from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
@@ -42,6 +47,7 @@ from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
+NO_LAYERS = PolicyLayers()
 LIMITS = RunLimits(steps=5, tool_calls=50, seconds=900, tokens=1_000_000)
 
 
@@ -73,11 +79,22 @@ class Bed:
         more_tools: Sequence[Tool] = (),
         fallbacks: Sequence[Provider] = (),
         who_can_stop: WhoCanStop = "asker_and_admins",
+        layers: PolicyLayers = NO_LAYERS,
+        others: Sequence[ChatModel] = (),
     ) -> None:
         self.database = database
         self.provider = provider
         self.channel = FakeChannel()
-        usage = UsageStore(database)
+        usage, chats = UsageStore(database), Chats(database)
+        models = (chat_model(provider), *(chat_model(p, f"f{i}") for i, p in enumerate(fallbacks)))
+        choice = ModelChoice(models, {model.name: model for model in (*models, *others)})
+        top = {
+            "timezone": "UTC",
+            "language": language or "auto",
+            "conversation": scope,
+            "who_can_stop": who_can_stop,
+        }
+        known = Known(choice.names, tool_names(more_tools), choice.unpriced)
         self.services = TurnServices(
             conversations=Conversations(database),
             inbox=Inbox(database),
@@ -85,7 +102,7 @@ class Bed:
             outbox=Outbox(database),
             usage=usage,
             people=People(database),
-            chats=Chats(database),
+            chats=chats,
             backlog=BacklogStore(database),
             folders=ChatFolders(folder),
             daily=DailyFiles(folder / "memory"),
@@ -95,15 +112,16 @@ class Bed:
             transcripts=Transcripts(database, folder / "transcripts"),
             ratios=Ratios(TokenRatios(database)),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
+            policies=chat_policies(replace(layers, top=top), folder, database, chats, known),
             more_tools=tuple(more_tools),
         )
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
         self.access = Access({"fake": rules}, self.services.people, self.services.chats)
         self.bridge = AgentBridge(
-            BridgeSettings(scope, UTC, language, 3, who_can_stop, BacklogTiming(0.05, 1)),
+            BridgeSettings(UTC, 3, BacklogTiming(0.05, 1)),
             self.services,
             self.access,
-            (chat_model(provider), *(chat_model(p, f"f{i}") for i, p in enumerate(fallbacks))),
+            choice,
             {"fake": self.channel},
             group,
         )
@@ -145,6 +163,8 @@ async def bed(
     more_tools: Sequence[Tool] = (),
     fallbacks: Sequence[Provider] = (),
     who_can_stop: WhoCanStop = "asker_and_admins",
+    layers: PolicyLayers = NO_LAYERS,
+    others: Sequence[ChatModel] = (),
 ) -> AsyncIterator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
@@ -161,6 +181,8 @@ async def bed(
                 more_tools=more_tools,
                 fallbacks=fallbacks,
                 who_can_stop=who_can_stop,
+                layers=layers,
+                others=others,
             )
             await made.services.chats.load()
             await made.access.load()

@@ -9,21 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from bridge.settings import Channels, Config
+from bridge.settings import Channels, Config, Slack, Telegram
 from bridge.token_lock import TokenInUse, held_tokens, runtime_folder
-from channels.slack.settings import SlackSettings
-from channels.telegram.settings import TelegramSettings
 
 TOKEN = "123456:a-token-of-the-bot"
 
 
 def telegram(token: str = TOKEN, base_url: str | None = None) -> Config:
-    settings = TelegramSettings.model_validate({"token": token, "base_url": base_url})
+    settings = Telegram.model_validate({"token": token, "base_url": base_url})
     return Config(channels=Channels(telegram=settings))
 
 
 def slack(app_token: str = "xapp-1-a") -> Config:
-    settings = SlackSettings.model_validate({"bot_token": "xoxb-1-a", "app_token": app_token})
+    settings = Slack.model_validate({"bot_token": "xoxb-1-a", "app_token": app_token})
     return Config(channels=Channels(slack=settings))
 
 

@@ -13,10 +13,8 @@ from agent.settings import ModelSettings, PriceSettings, ProviderSettings
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.app import serve
 from bridge.log import Redactor
-from bridge.settings import Channels, Config
+from bridge.settings import Channels, Config, Slack, Telegram
 from bridge.signals import Signals
-from channels.slack.settings import SlackSettings
-from channels.telegram.settings import TelegramSettings
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.llm import LlmServer
 from tests.servers.openai import OpenAIServer
@@ -95,13 +93,13 @@ def config(llm: LlmServer, *, kind: str = "anthropic", **channels: Any) -> Confi
     )
 
 
-def telegram_settings(server: TelegramServer, **ids: Any) -> TelegramSettings:
+def telegram_settings(server: TelegramServer, **ids: Any) -> Telegram:
     base_url = server.base_url.removesuffix("/bot")
-    return TelegramSettings.model_validate({"token": server.token, "base_url": base_url, **ids})
+    return Telegram.model_validate({"token": server.token, "base_url": base_url, **ids})
 
 
-def slack_settings(server: SlackServer, **ids: Any) -> SlackSettings:
-    return SlackSettings.model_validate(
+def slack_settings(server: SlackServer, **ids: Any) -> Slack:
+    return Slack.model_validate(
         {
             "bot_token": server.bot_token,
             "app_token": server.app_token,

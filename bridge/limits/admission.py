@@ -1,0 +1,109 @@
+"""Whether a question is taken: asked before it is stored, and while it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bridge.access import Access
+from bridge.limits.caps import MINUTE, Reach, caps_of, full, reached, sentence, windows_of
+from bridge.limits.keys import BLOCKED, PAUSED, QUESTIONS_PER_DAY, WHEN_LIMIT_REACHED, WHO_CAN_ASK
+from bridge.limits.policies import zone_of
+from bridge.limits.policy import Policy
+from bridge.texts import Say
+from channels.base import Channel, InboundMessage
+from memory.days import Day, day_of, first_met
+from memory.inbox import Full, Window
+from memory.people import People
+from memory.usage import UsageStore
+
+TOLD_FOR = timedelta(days=1)  # of what opens by no waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A question may be asked, as long as these windows of questions are not full."""
+
+    day: Day
+    windows: tuple[Window, ...]
+
+
+class Admission:
+    """The door of all chats."""
+
+    def __init__(
+        self, usage: UsageStore, people: People, access: Access, channels: Mapping[str, Channel]
+    ) -> None:
+        self._usage = usage
+        self._people = people
+        self._access = access
+        self._channels = channels
+
+    def is_blocked(self, message: InboundMessage, policy: Policy) -> bool:
+        """Whether the person is kept out here. Owners cannot be."""
+        person = message.sender.id
+        if self._access.is_owner(message.address.channel, person):
+            return False
+        return person in policy[BLOCKED]
+
+    async def admit(self, message: InboundMessage, policy: Policy) -> Admitted | Reach:
+        """Whether the message may be a question now."""
+        if policy[PAUSED]:
+            return Reach(PAUSED.name)
+        if self.is_blocked(message, policy):
+            return Reach(BLOCKED.name)
+        if not await self._may_ask(message, policy):
+            return Reach(WHO_CAN_ASK.name)
+        zone, address = zone_of(policy), message.address
+        place = (address.channel, address.account, address.chat)
+        caps = caps_of(policy, private=address.private)
+        if not caps and policy[QUESTIONS_PER_DAY] is None:
+            day = day_of(datetime.now(UTC), zone, None)
+            return Admitted(day, tuple(windows_of(policy, message.sent_at, day)))
+        month = any(cap.measure == "month_cost" for cap in caps)
+        used = await self._usage.used(place, message.sender.id, zone, month=month)
+        met = first_met(caps, used)
+        if met is not None:
+            return reached(met, used, datetime.now(UTC), zone)
+        return Admitted(used.day, tuple(windows_of(policy, message.sent_at, used.day)))
+
+    def too_many(self, found: Full, admitted: Admitted, policy: Policy) -> Reach:
+        """A window was full when the question was to be stored."""
+        return full(found, admitted.day, datetime.now(UTC), zone_of(policy))
+
+    async def told(
+        self, reach: Reach, message: InboundMessage, policy: Policy, say: Say
+    ) -> str | None:
+        """What the person is told of it; None when they are told nothing, or were told already."""
+        how = policy[WHEN_LIMIT_REACHED]
+        if how == "silent":
+            return None
+        if how == "tell_once" and not await self._first_time(reach, message):
+            return None
+        return sentence(reach, policy, say, private=message.address.private)
+
+    async def _first_time(self, reach: Reach, message: InboundMessage) -> bool:
+        """Since it was reached. `TOLD_FOR` is counted anew where the time at which it opens is not
+        the same."""
+        address, now = message.address, datetime.now(UTC)
+        key = (
+            f"limit:{address.channel}:{address.account}:{address.chat}:{message.sender.id}:"
+            f"{reach.key}"
+        )
+        if reach.opens is None:
+            return await self._people.tell_once(key, TOLD_FOR)
+        left = reach.opens - now
+        if left <= MINUTE:
+            return await self._people.tell_once(key, max(left, timedelta(seconds=1)))
+        return await self._people.tell_once(f"{key}:{reach.opens:%Y%m%dT%H%M}", 2 * left)
+
+    async def _may_ask(self, message: InboundMessage, policy: Policy) -> bool:
+        wanted, address, person = policy[WHO_CAN_ASK], message.address, message.sender.id
+        if address.private or self._access.is_owner(address.channel, person):
+            return True
+        if wanted.ids is not None and person not in wanted.ids:
+            return False
+        if not wanted.admins:
+            return True
+        return bool(await self._channels[address.channel].is_admin(address, person))

@@ -1,0 +1,134 @@
+"""What a policy lets a chat and a person use, and how a limit that is reached is told. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from bridge.limits.keys import (
+    BY_NAME,
+    COST_PER_DAY,
+    COST_PER_MONTH,
+    COST_PER_PERSON,
+    QUESTIONS_PER_DAY,
+    QUESTIONS_PER_MINUTE,
+    TOKENS_PER_DAY,
+)
+from bridge.limits.kinds import usd_text
+from bridge.limits.policies import zone_of
+from bridge.limits.policy import CEILINGS, Policy
+from bridge.texts import Say
+from memory.clock import stamp
+from memory.days import Cap, Day, Used, midnight, next_day, next_month
+from memory.inbox import Full, Window
+
+SHARE = 3  # without another setting one person can use a third of a group's day
+MINUTE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A limit that is reached: its key, what is used and allowed as people read it, and from when on
+    it is open again (None: not by waiting)."""
+
+    key: str
+    used: str = ""
+    limit: str = ""
+    opens: datetime | None = None
+    share: bool = False
+
+
+def caps_of(policy: Policy, *, private: bool) -> list[Cap]:
+    """What of cost and tokens may be used; the person's own caps first."""
+    caps: list[Cap] = []
+    person, day, tokens = policy[COST_PER_PERSON], policy[COST_PER_DAY], policy[TOKENS_PER_DAY]
+    if person is not None:
+        caps.append(Cap(COST_PER_PERSON.name, "person_cost", person))
+    elif not private:
+        if day is not None:
+            caps.append(Cap(COST_PER_DAY.name, "person_cost", day // SHARE))
+        if tokens is not None:
+            caps.append(Cap(TOKENS_PER_DAY.name, "person_tokens", tokens // SHARE))
+    for key, measure, limit in (
+        (COST_PER_DAY, "chat_cost", day),
+        (COST_PER_MONTH, "month_cost", policy[COST_PER_MONTH]),
+        (TOKENS_PER_DAY, "chat_tokens", tokens),
+    ):
+        if limit is not None:
+            caps.append(Cap(key.name, measure, limit))  # type: ignore[arg-type]
+    return caps
+
+
+def windows_of(policy: Policy, sent_at: datetime, day: Day) -> list[Window]:
+    """What of questions may be asked, for one that was sent at `sent_at`. One that comes late, after
+    an outage, counts for the time at which it was sent."""
+    windows: list[Window] = []
+    now = stamp(sent_at)
+    per_minute, per_day = policy[QUESTIONS_PER_MINUTE], policy[QUESTIONS_PER_DAY]
+    if per_minute is not None:
+        since = stamp(sent_at - MINUTE)
+        windows.append(Window(QUESTIONS_PER_MINUTE.name, per_minute, since, now))
+    if per_day is not None:
+        windows.append(Window(QUESTIONS_PER_DAY.name, per_day, *_day_around(policy, now, day)))
+    return windows
+
+
+def _day_around(policy: Policy, now: str, day: Day) -> tuple[str, str]:
+    if now >= day.began_at:
+        return _just_before(day.began_at), stamp(datetime.max.replace(tzinfo=UTC))
+    zone = zone_of(policy)
+    began = midnight(datetime.fromisoformat(now).astimezone(zone).date(), zone)
+    return _just_before(stamp(began)), _just_before(day.began_at)
+
+
+def _just_before(moment: str) -> str:
+    return stamp(datetime.fromisoformat(moment) - timedelta(microseconds=1))
+
+
+def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
+    """A cap of cost or tokens."""
+    tokens = cap.measure.endswith("_tokens")
+    later = next_month if cap.measure.startswith("month") else next_day
+    return Reach(
+        cap.key,
+        _amount(cap.used(used), tokens=tokens),
+        _amount(cap.limit, tokens=tokens),
+        later(used.day, now, zone),
+        share=cap.measure.startswith("person") and cap.key != COST_PER_PERSON.name,
+    )
+
+
+def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
+    """A window of questions."""
+    window = found.window
+    if window.key == QUESTIONS_PER_MINUTE.name:
+        oldest = datetime.fromisoformat(found.oldest) if found.oldest else None
+        opens = None if oldest is None else oldest + MINUTE
+    else:
+        opens = next_day(day, now, zone)
+    return Reach(window.key, str(window.most), str(window.most), opens if window.most else None)
+
+
+def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
+    """Which limit, how much is used, when it opens again in the chat's time, who can raise it."""
+    zone = zone_of(policy)
+    key = BY_NAME[reach.key]
+    text = say(
+        "limit_share" if reach.share else f"limit_{reach.key}",
+        used=reach.used,
+        limit=reach.limit,
+        key=reach.key,
+    )
+    opens = ""
+    if reach.opens is not None:
+        near = reach.opens - datetime.now(UTC) <= MINUTE
+        local = reach.opens.astimezone(zone)
+        when = f"{local:%H:%M:%S}" if near else f"{local:%Y-%m-%d %H:%M}"
+        opens = say("limit_opens", when=when, zone=zone)
+    by_operator = private or policy.origin(key) == CEILINGS
+    who = say("limit_raised_by_operator" if by_operator else "limit_raised_by_admins")
+    return " ".join(filter(None, (text, opens, who)))
+
+
+def _amount(value: int, *, tokens: bool) -> str:
+    return f"{value:,} tokens" if tokens else f"{usd_text(value)} USD"

@@ -1,0 +1,249 @@
+"""Chats' files of limits: `groups/<channel>/<chat>.yaml` in the data folder, and beside it
+`groups/<channel>/<chat>/<topic>.yaml` for what a topic has of its own.
+
+A file is read when a message of its chat comes and it has changed: a look at its time and size is
+some microseconds, so nobody has to watch a folder of thousands. One with a fault changes nothing: the
+last good one holds, also after a restart, since the database keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from bridge.limits.keys import KEYS, TOPIC_KEYS
+from bridge.limits.kinds import Known
+from bridge.limits.policy import Values
+from bridge.limits.reading import Reading, read
+from bridge.yaml_source import Fault
+from memory.errors import StoreError
+from memory.policies import FILE, PolicyPlace, PolicyStore, StoredPolicy
+
+log = logging.getLogger(__name__)
+
+GROUPS = "groups"  # the folder in the data folder
+SUFFIX = ".yaml"
+MOST_KNOWN = 20_000  # chats and threads whose files are kept in mind, a few hundred bytes each
+
+Beside = Callable[[Coroutine[Any, Any, None], str], object]
+_Signature = tuple[int, int, int]  # time in nanoseconds, size, inode
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What holds of a file. `pending`: its faults, where an earlier text holds instead."""
+
+    values: Values = field(default_factory=dict[str, Any])
+    pending: tuple[Fault, ...] = ()
+
+
+_NOTHING = FileState()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    signature: _Signature | None
+    state: FileState
+
+
+class PolicyFiles:
+    """`data`: the data folder. Texts that hold are kept in the database once `bind` was called."""
+
+    def __init__(self, data: Path, store: PolicyStore, known: Known) -> None:
+        self._folder = data / GROUPS
+        self._store = store
+        self._known = known
+        self._beside: Beside | None = None
+        self._seen: dict[PolicyPlace, _Seen] = {}
+        self._writing: set[PolicyPlace] = set()
+
+    def bind(self, beside: Beside) -> None:
+        """`beside(work, name)` starts something that nobody waits for."""
+        self._beside = beside
+
+    def path(self, place: PolicyPlace) -> Path:
+        """Where the file of a chat or topic is, or would be."""
+        chat = self._folder / _name(place.channel) / _name(place.chat)
+        return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
+
+    def state(self, place: PolicyPlace) -> FileState:
+        """What holds, as of the last `read`."""
+        seen = self._seen.get(place)
+        return _NOTHING if seen is None else seen.state
+
+    async def read(self, place: PolicyPlace, former: Iterable[str] = ()) -> FileState:
+        """What holds now. `former`: ids that the chat had before; its file follows it. Raises
+        `StoreError`, where the last good text is needed and cannot be had."""
+        path = self.path(place)
+        signature = _signature(path)
+        if signature is None and self._moved(place, former):
+            signature = _signature(path)
+        seen = self._seen.get(place)
+        if seen is not None and seen.signature == signature:
+            return seen.state
+        state = await self._read_anew(place, path, signature, seen)
+        if len(self._seen) >= MOST_KNOWN:
+            for oldest in list(self._seen)[: MOST_KNOWN // 2]:
+                del self._seen[oldest]
+        self._seen[place] = _Seen(signature, state)
+        return state
+
+    async def text(self, place: PolicyPlace) -> str:
+        """The file as it stands; what is stored where it cannot be read."""
+        raw = _content(self.path(place))
+        if raw is not None:
+            return raw.decode("utf-8", "replace")
+        return "" if _signature(self.path(place)) is None else (await self._store.get(place)).text
+
+    async def stored(self, place: PolicyPlace) -> StoredPolicy:
+        """The last good text with its revision."""
+        await self._keep(place, _content(self.path(place)) or b"")
+        return await self._store.get(place)
+
+    async def write(self, place: PolicyPlace, text: str, actor: str, revision: int) -> int | None:
+        """A new text by `actor`; the new revision, or None when another one than `revision` is there
+        by now. Raises `OSError` and `StoreError`: then what was before holds."""
+        self._writing.add(place)
+        try:
+            stored = await self._store.put(place, text, actor, revision=revision)
+            if stored is not None:
+                await asyncio.to_thread(_replace, self.path(place), text)
+                await self.read(place)
+        finally:
+            self._writing.discard(place)
+        return None if stored is None else stored.revision
+
+    # Reading --------------------------------------------------------------------------------------
+
+    async def _read_anew(
+        self,
+        place: PolicyPlace,
+        path: Path,
+        signature: _Signature | None,
+        seen: _Seen | None,
+    ) -> FileState:
+        raw = b"" if signature is None else _content(path)
+        if raw is None:
+            reading = Reading(faults=(Fault(0, 0, "", "cannot be read"),))
+        else:
+            reading = read(raw, self._known, TOPIC_KEYS if place.topic else KEYS)
+        if not reading.faults:
+            if self._beside is not None:
+                self._beside(self._keep(place, raw or b""), "limits are kept")
+            return FileState(reading.values)
+        for line in located(path, reading.faults):
+            log.warning("%s; the limits from before hold on", line)
+        if seen is not None:
+            return FileState(seen.state.values, reading.faults)
+        stored = await self._store.get(place)
+        before = read(stored.text.encode(), self._known, TOPIC_KEYS if place.topic else KEYS)
+        if not stored.revision:
+            log.warning("%s: was never without faults: the channel's limits hold", path)
+        return FileState(before.values, reading.faults)
+
+    async def _keep(self, place: PolicyPlace, raw: bytes) -> None:
+        """Let the database know the text that holds; the file's writer has changed it."""
+        if place in self._writing or read(raw, self._known).faults:
+            return
+        text = raw.decode("utf-8")
+        try:
+            stored = await self._store.get(place)
+            if stored.text != text and place not in self._writing:
+                await self._store.put(place, text, FILE)
+        except StoreError as error:
+            log.warning("the limits of %s are not kept: %s", place.target, error)
+
+    def _moved(self, place: PolicyPlace, former: Iterable[str]) -> bool:
+        """Whether a file of the chat's former id was there, and is its own now."""
+        for chat in former:
+            old = self.path(PolicyPlace(place.channel, chat, place.topic))
+            if old == self.path(place) or _signature(old) is None:
+                continue
+            try:
+                self.path(place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                old.rename(self.path(place))
+            except OSError as error:
+                log.error("%s cannot become %s: %s", old, self.path(place), error.strerror)
+                return False
+            log.warning("%s has become %s, as its chat has another id", old, self.path(place))
+            return True
+        return False
+
+    # All of them ----------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        """The faults of all files, as `file:line:column key: problem`. Blocks."""
+        found: list[str] = []
+        for path in sorted(self._folder.glob(f"*/**/*{SUFFIX}")):
+            keys = KEYS if path.parent.parent == self._folder else TOPIC_KEYS
+            raw = _content(path)
+            faults = (
+                (Fault(0, 0, "", "cannot be read"),)
+                if raw is None
+                else read(raw, self._known, keys).faults
+            )
+            found += located(path, faults)
+        return found
+
+
+def located(path: Path, faults: Iterable[Fault]) -> list[str]:
+    """The faults as `file:line:column key: problem`."""
+    return [f"{path}:{f.line}:{f.column} {f.key}: {f.message}" for f in faults]
+
+
+def place_of_file(path: Path, folder: Path) -> PolicyPlace:
+    """The chat or topic that a file in `folder` belongs to."""
+    parts = [unquote(part) for part in path.relative_to(folder).with_suffix("").parts]
+    return PolicyPlace(*parts[:3])
+
+
+def _name(part: str) -> str:
+    """An id as the name of a file: no id leads out of the folder."""
+    return quote(part, safe="-_")
+
+
+def _file(chat: Path) -> Path:
+    return chat.with_name(chat.name + SUFFIX)
+
+
+def _signature(path: Path) -> _Signature | None:
+    """None where there is no file; a file that cannot be seen is there all the same."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write the file whole or not at all; an empty text removes it. Blocks. Raises `OSError`."""
+    if not text.strip():
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,37 @@
+"""The configuration's part of every policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridge.limits.keys import CONVERSATION, LANGUAGE, MODEL, TIMEZONE, WHO_CAN_STOP
+from bridge.limits.policies import PolicyLayers
+from bridge.limits.sections import values_of
+
+if TYPE_CHECKING:
+    from bridge.settings import Config
+
+
+def layers_of(config: Config) -> PolicyLayers:
+    """What the configuration sets at its top, in its sections of limits, and as ceilings."""
+    channels = {
+        name: values_of(section.defaults)
+        for name, section in (
+            ("telegram", config.channels.telegram),
+            ("slack", config.channels.slack),
+        )
+        if section is not None
+    }
+    return PolicyLayers(
+        top={
+            TIMEZONE.name: config.timezone,
+            LANGUAGE.name: config.language,
+            MODEL.name: config.model,
+            CONVERSATION.name: config.conversation,
+            WHO_CAN_STOP.name: config.who_can_stop,
+        },
+        defaults=values_of(config.defaults),
+        channels=channels,
+        people={name: values_of(section) for name, section in config.people.items()},
+        ceilings=values_of(config.ceilings),
+    )

@@ -1,0 +1,99 @@
+"""The policy of each chat: the configuration's layers, the chat's files, and the ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from bridge.limits.files import PolicyFiles
+from bridge.limits.keys import TIMEZONE
+from bridge.limits.kinds import Known
+from bridge.limits.policy import Layer, Policy, Values, resolve
+from channels.base import Address
+from memory.chats import ChatPlace, Chats
+from memory.database import Database
+from memory.policies import PolicyPlace, PolicyStore
+
+CONFIG = "configuration"
+
+
+def _none() -> Values:
+    return dict[str, Any]()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLayers:
+    """What the configuration says: at its `top`, in `defaults`, for a channel, for a person (by
+    `channel:id`), and as `ceilings`."""
+
+    top: Values = field(default_factory=_none)
+    defaults: Values = field(default_factory=_none)
+    channels: Mapping[str, Values] = field(default_factory=dict[str, Values])
+    people: Mapping[str, Values] = field(default_factory=dict[str, Values])
+    ceilings: Values = field(default_factory=_none)
+
+
+class ChatPolicies:
+    """`names(address)`: all ids that a chat has and had. `read` before `of`."""
+
+    def __init__(
+        self, layers: PolicyLayers, files: PolicyFiles, names: Callable[[Address], Sequence[str]]
+    ) -> None:
+        self.layers = layers
+        self.files = files
+        self._names = names
+
+    async def read(self, address: Address) -> None:
+        """Take in what has changed in the chat's files. Raises `StoreError`."""
+        former = [name for name in self._names(address) if name != address.chat]
+        for place in places_of(address):
+            await self.files.read(place, former)
+
+    def of(self, address: Address, person: str) -> Policy:
+        """What holds for the person there, as of the last `read`."""
+        return resolve(self.layers_of(address, person), self.layers.ceilings)
+
+    def layers_of(self, address: Address, person: str) -> list[Layer]:
+        """Everything that is set for the person there, the weakest first."""
+        layers, channel = self.layers, address.channel
+        found = [
+            Layer(CONFIG, layers.top),
+            Layer("defaults", layers.defaults),
+            Layer(f"channels.{channel}.defaults", layers.channels.get(channel, {})),
+        ]
+        found += [
+            Layer(str(self.files.path(place)), self.files.state(place).values)
+            for place in places_of(address)
+        ]
+        name = f"{channel}:{person}"
+        found.append(Layer(f"people.{name}", layers.people.get(name, {})))
+        return found
+
+
+def chat_policies(
+    layers: PolicyLayers, data: Path, database: Database, chats: Chats, known: Known
+) -> ChatPolicies:
+    """Policies with their files in the data folder."""
+
+    def names(address: Address) -> Sequence[str]:
+        return sorted(chats.names(ChatPlace(address.channel, address.account, address.chat)))
+
+    return ChatPolicies(layers, PolicyFiles(data, PolicyStore(database), known), names)
+
+
+def places_of(address: Address) -> list[PolicyPlace]:
+    """The chat, and the topic where there is one."""
+    chat = PolicyPlace(address.channel, address.chat)
+    if address.thread is None:
+        return [chat]
+    return [chat, PolicyPlace(address.channel, address.chat, address.thread)]
+
+
+def zone_of(policy: Policy) -> tzinfo:
+    """The chat's time zone."""
+    name = policy[TIMEZONE]
+    return UTC if name == "UTC" else ZoneInfo(name)

@@ -1,0 +1,246 @@
+"""Each key changed alone, by a line in the chat's file, and its effect as people see it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.messages import Message, ToolUseBlock
+from agent.testing import ScriptedProvider
+from bridge.limits.keys import KEYS
+from tests.bridge.bed import Bed, bed, chat_model
+
+GROUP = "team"
+
+
+def write(folder: Path, text: str, *, chat: str = GROUP, topic: str = "") -> Path:
+    path = folder / "groups" / "fake" / (f"{chat}/{topic}.yaml" if topic else f"{chat}.yaml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+async def ask(it: Bed, text: str = "Hi?", person: str = "ana") -> str:
+    return await it.ask(text, person=person, chat=GROUP, private=False)
+
+
+async def send(it: Bed, text: str = "Hi?", person: str = "ana") -> None:
+    await it.send(text, person=person, chat=GROUP, private=False)
+    await it.bridge.idle()
+
+
+async def test_without_a_file_everybody_is_answered(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        assert [await ask(it), await ask(it, person="cleo")] == ["One.", "Two."]
+
+
+async def test_paused(tmp_path: Path) -> None:
+    write(tmp_path, "paused: yes")
+    async with bed(tmp_path, ["One."]) as it:
+        assert "paused" in await ask(it)
+        await send(it)
+        assert len(it.channel.finals) == 1, "told once"
+        write(tmp_path, "paused: no  # again")
+        assert await ask(it) == "One."
+        assert len(it.provider.requests) == 1, "what was asked meanwhile is not answered later"
+
+
+async def test_what_waits_when_a_chat_is_paused_is_not_answered(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
+        await it.send("First", person="ana", chat=GROUP, private=False)
+        await it.until(lambda: it.provider.requests)
+        await it.send("Second", person="bo", chat=GROUP, private=False)
+        write(tmp_path, "paused: yes")
+        stall.set()
+        await it.bridge.idle()
+        assert it.channel.finals == ["One."]
+        assert await it.services.inbox.open_sessions(["fake"]) == []
+
+
+async def test_who_can_ask(tmp_path: Path) -> None:
+    write(tmp_path, "who_can_ask: admins")
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        assert "some people only" in await ask(it)
+        it.channel.admins.add("ana")
+        assert await ask(it) == "One."
+        write(tmp_path, "who_can_ask: [bo1]")
+        assert await ask(it, person="bo1") == "Two."
+        await send(it)
+        assert await ask(it, person="owner") == "Three.", "an owner may always ask"
+
+
+async def test_blocked(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
+        await it.send("Hi", person="ana1", chat=GROUP, private=False)
+        await it.until(lambda: it.provider.requests)
+        write(tmp_path, "blocked: [ana1]")
+        await it.send("/cancel", person="ana1", chat=GROUP, private=False)
+        await it.bridge.idle()
+        assert "Stopped" in it.channel.finals[-1], "their /cancel works all the same"
+        assert "cannot ask" in await ask(it, "/new", person="ana1")
+        stall.set()
+        assert await ask(it, person="bo") == "Two."
+
+
+async def test_questions_per_person_per_minute(tmp_path: Path) -> None:
+    write(tmp_path, "questions_per_person_per_minute: 2")
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await ask(it)
+        await send(it, "/status")
+        assert await ask(it) == "Two.", "a command is no question"
+        told = await ask(it)
+        assert "2 questions within a minute" in told
+        assert "I answer again from" in told
+        assert await ask(it, person="bo") == "Three.", "it counts by person"
+
+
+async def test_questions_per_person_per_day(tmp_path: Path) -> None:
+    write(tmp_path, "questions_per_person_per_day: 1")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        assert await ask(it) == "One."
+        told = await ask(it)
+        assert "00:00 (UTC)" in told
+        assert "/limits" in told
+        assert await ask(it, person="bo") == "Two."
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cost_per_person_per_day_usd: 1.00", "You have used 1.00 USD here today"),
+        ("cost_per_day_usd: 1.00", "a third of what this chat may use"),
+        ("cost_per_month_usd: 1.00", "This chat has used 1.00 USD this month"),
+        ("tokens_per_day: 10", "a third of what this chat may use"),
+    ],
+)
+async def test_costs_and_tokens(tmp_path: Path, line: str, told: str) -> None:
+    """In the bed each call costs a dollar."""
+    write(tmp_path, line)
+    async with bed(tmp_path, ["One."]) as it:
+        assert await ask(it) == "One."
+        assert told in await ask(it)
+        await send(it)
+        assert len(it.provider.requests) == 1
+
+
+async def test_the_whole_chat_meets_cost_per_day_together(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_day_usd: 2.00\ncost_per_person_per_day_usd: 1.50")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        assert [await ask(it), await ask(it, person="bo")] == ["One.", "Two."]
+        told = await ask(it, person="cleo")
+        assert "This chat has used 2.00 USD today, and may use 2.00 USD in a day." in told
+        private = await it.ask("And here?")
+        assert private != told, "another chat has a budget of its own"
+
+
+async def test_a_run_that_meets_its_limit_ends_legal_and_says_so(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_person_per_day_usd: 2.00")
+    steps = [Message("assistant", (ToolUseBlock(f"t{n}", "current_time", {}),)) for n in range(3)]
+    async with bed(tmp_path, [*steps, "Too late."]) as it:
+        told = await ask(it)
+        assert "You have used 2.00 USD here today, and may use 2.00 USD" in told
+        assert len(it.provider.requests) == 2
+        write(tmp_path, "paused: no")
+        await ask(it, "And now?")
+        roles = [message.role for message in it.provider.requests[-1].messages]
+        assert roles[-1] == "user"
+
+
+async def test_timezone(tmp_path: Path) -> None:
+    write(tmp_path, "timezone: Asia/Kathmandu\nquestions_per_person_per_day: 0")
+    async with bed(tmp_path, []) as it:
+        assert "may ask here in a day" in await ask(it)
+        write(tmp_path, "timezone: Asia/Kathmandu\nquestions_per_person_per_day: 1")
+    call = Message("assistant", (ToolUseBlock("t", "current_time", {}),))
+    async with bed(tmp_path, [call, "Late."]) as it:
+        await ask(it)
+        results = it.provider.requests[-1].messages[-1].tool_results
+        assert "Asia/Kathmandu" in str(results[0].content)
+        assert "00:00 (Asia/Kathmandu)" in await ask(it)
+
+
+async def test_model(tmp_path: Path) -> None:
+    write(tmp_path, "model: other")
+    other = ScriptedProvider(["From the other."])
+    async with bed(tmp_path, ["From the usual."], others=[chat_model(other, "other")]) as it:
+        assert await ask(it) == "From the other."
+        assert await it.ask("And in private?") == "From the usual."
+
+
+async def test_language(tmp_path: Path) -> None:
+    write(tmp_path, "language: zh")
+    async with bed(tmp_path, ["您好。"]) as it:
+        await ask(it)
+        assert "code `zh`" in it.provider.requests[-1].system
+        await send(it, "/new")
+        assert it.channel.finals[-1] == it.services.texts.say("zh", "new")
+
+
+async def test_instructions(tmp_path: Path) -> None:
+    write(tmp_path, "instructions: In verses only.")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await ask(it)
+        system = it.provider.requests[-1].system
+        assert system.startswith("Be brief."), "the operator's stay"
+        assert "In verses only." in system
+        await it.ask("In private?")
+        assert "verses" not in it.provider.requests[-1].system
+
+
+async def test_conversation(tmp_path: Path) -> None:
+    write(tmp_path, "conversation: one_per_person")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await ask(it, "My code is 7.")
+        await ask(it, "What was said?", person="bo")
+        assert "My code" not in str(it.said())
+
+
+async def test_who_can_stop(tmp_path: Path) -> None:
+    for who, word in (("asker_and_admins", "Only the person who asked"), ("anyone", "Stopped")):
+        stall = asyncio.Event()
+        folder = tmp_path / who
+        write(folder, f"who_can_stop: {who}")
+        async with bed(folder, ["One."], stall=stall) as it:
+            await it.send("Hi", person="ana", chat=GROUP, private=False)
+            await it.until(lambda it=it: it.provider.requests)
+            await it.send("/cancel", person="bo", chat=GROUP, private=False)
+            await it.until(lambda it=it: it.channel.finals)
+            assert word in it.channel.finals[-1]
+            stall.set()
+
+
+@pytest.mark.parametrize(("how", "times"), [("silent", 0), ("tell_once", 1), ("tell_always", 3)])
+async def test_when_limit_reached(tmp_path: Path, how: str, times: int) -> None:
+    write(tmp_path, f"when_limit_reached: {how}\nquestions_per_person_per_day: 0")
+    async with bed(tmp_path, []) as it:
+        for _ in range(3):
+            await send(it)
+        assert len(it.channel.finals) == times
+
+
+async def test_longest_answer_characters(tmp_path: Path) -> None:
+    write(tmp_path, "longest_answer_characters: 200")
+    async with bed(tmp_path, ["a" * 500]) as it:
+        answer = await ask(it)
+        assert answer.startswith("a" * 200 + " …")
+        assert "200 characters" in answer
+        assert it.channel.replies[-1].preview == "a" * 200
+        assert "at most 200 characters" in it.provider.requests[-1].system
+
+
+async def test_tools_off(tmp_path: Path) -> None:
+    write(tmp_path, "tools_off: [current_time]")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await ask(it)
+        offered = {tool.name for tool in it.provider.requests[-1].tools}
+        await it.ask("In private?")
+        assert {tool.name for tool in it.provider.requests[-1].tools} - offered == {"current_time"}
+
+
+def test_every_key_has_a_test_of_its_effect() -> None:
+    words = Path(__file__).read_text("utf-8")
+    assert [key.name for key in KEYS if f"{key.name}:" not in words] == []
