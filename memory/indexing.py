@@ -47,6 +47,10 @@ class Owner:
         """A word that no text has by itself in its column."""
         return f"s{self.id}"
 
+    def asking(self, wanted: str) -> str:
+        """FTS5's query for what is wanted of the words, in this scope alone."""
+        return f'owner : "{self.word}" AND words : ({wanted})'
+
 
 @dataclass(frozen=True, slots=True)
 class FileState:

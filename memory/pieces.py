@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.facts import parse
-from memory.words import Phrase, contains, normalised
+from memory.words import Phrase, normalised
 
 MOST_PIECE = 1_500  # characters, unless one line is longer
 WINDOW = 240  # characters of a text that are looked at together for an excerpt
@@ -50,17 +50,13 @@ def excerpt(text: str, phrases: Sequence[Phrase], most: int) -> str:
         (
             start
             for start in range(0, len(text), WINDOW // 2)
-            if any(_stands_in(phrase, text[start : start + WINDOW]) for phrase in phrases)
+            if any(phrase.stands_in(normalised(text[start : start + WINDOW])) for phrase in phrases)
         ),
         0,
     )
     start = max(0, min(at - (most - WINDOW) // 2, len(text) - most))
     cut = text[start : start + most].strip()
     return f"{'… ' if start else ''}{cut}{' …' if start + most < len(text) else ''}"
-
-
-def _stands_in(phrase: Phrase, text: str) -> bool:
-    return contains(normalised(text), " ".join(phrase.words))
 
 
 def _piece(lines: Sequence[str], start: int, end: int, first: int) -> Iterator[Piece]:

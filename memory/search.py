@@ -24,6 +24,7 @@ from memory.words import Phrase, looser, phrases, words
 
 MOST_HITS = 10
 MOST_PHRASES = 20  # of a query; the rest is left out
+MOST_FILES = 30  # in which something to be forgotten is looked for
 MOST_SHOWN = 700  # characters of a hit
 HALF_AFTER_DAYS = 180  # a saying of that age counts half as much
 FACTS_COUNT = 2  # times as much as what was said today
@@ -119,6 +120,35 @@ class Search:
             if len(hits) == most:
                 break
         return list(hits.values())
+
+    async def names(self, chat: ChatScope, asked: Sequence[Phrase]) -> list[str]:
+        """The files in which one entry has all of the phrases, the newest day first."""
+        owner = await self._indexer.catch_up(chat, everything=True)
+        rows = await self._database.read(
+            "SELECT DISTINCT e.name FROM search_words CROSS JOIN search_entries e"
+            " ON e.id = search_words.rowid WHERE search_words MATCH ? AND e.owner = ?"
+            " AND e.name IS NOT NULL ORDER BY e.name DESC LIMIT ?",
+            (owner.asking(_all(asked)), owner.id, MOST_FILES),
+        )
+        return [str(row[0]) for row in rows]
+
+    async def runs_that_say(
+        self, chat: ChatScope, forgotten: Forgotten, *, besides: str | None
+    ) -> list[tuple[str, int]]:
+        """The runs in which one of the sayings was said, with their sessions, without `besides`."""
+        owner = await self._indexer.catch_up(chat)
+        found: set[tuple[str, int]] = set()
+        for saying in sorted(forgotten.sayings):
+            phrase = Phrase(tuple(saying.split()))
+            rows = await self._database.read(
+                "SELECT m.run_id, m.session_id, search_words.words FROM search_words"
+                " CROSS JOIN search_entries e ON e.id = search_words.rowid"
+                " JOIN messages m ON m.id = e.message_id"
+                " WHERE search_words MATCH ? AND e.owner = ? AND m.run_id IS NOT ?",
+                (owner.asking(phrase.fts()), owner.id, besides),
+            )
+            found |= {(str(r[0]), int(r[1])) for r in rows if forgotten.covers(str(r[2]))}
+        return sorted(found)
 
 
 class _Reading:

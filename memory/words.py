@@ -75,6 +75,13 @@ class Phrase:
     beginning: bool = False
     whole: bool = False
 
+    def stands_in(self, normalised_text: str) -> bool:
+        """Whether the text has it."""
+        phrase = " ".join(self.words)
+        if self.beginning:
+            return f" {phrase}" in f" {normalised_text}"
+        return contains(normalised_text, phrase)
+
     def fts(self) -> str:
         """As FTS5 writes it. The words hold letters and digits only."""
         return f'"{" ".join(self.words)}"' + (" *" if self.beginning else "")

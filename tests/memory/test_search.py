@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from agent.messages import assistant_text, user_text
 from memory.conversations import Conversations, SessionPlace
-from memory.daily import DailyFiles
 from memory.database import Database
 from memory.fact_files import FactFiles
+from memory.files import append
 from memory.indexing import LOOK_EVERY_S, Indexer
 from memory.pieces import MOST_PIECE, excerpt, pieces
 from memory.scopes import ChatScope, day_name, scope_path
@@ -36,7 +36,6 @@ class World:
         self.folder = folder
         self.now = 0.0
         self.facts = FactFiles(folder)
-        self.daily = DailyFiles(folder)
         self.conversations = Conversations(database)
         self.indexer = Indexer(database, folder, lambda: self.now)
         self.search = Search(database, folder, self.indexer)
@@ -164,12 +163,11 @@ async def test_the_newer_saying_comes_first_and_facts_before_both(world: World) 
 
 
 async def test_what_is_appended_edited_and_deleted_is_followed(world: World) -> None:
-    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    path = world.write(ANA, "2026-11-30.md", "", old=False)
     for word in ("apple", "birch"):
-        await world.daily.flush(ANA.scope, [user_text(word)], now)
+        append(path, f"\n## 12:00 · x\n\n- {word}\n".encode())
         assert len(await world.find(ANA, word)) == 1
     assert await world.count("search_entries") == 2
-    path = scope_path(world.folder, ANA.scope, "2026-11-30.md")
     path.write_text(path.read_text().replace("apple", "cedar"))  # the same size, the same second
     assert await world.find(ANA, "apple") == []
     assert len(await world.find(ANA, "cedar")) == 1

@@ -1,0 +1,83 @@
+"""Who had what written into a memory, and who may change it. By the platform's id, never by a name."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from memory.clock import stamp
+from memory.database import Database
+from memory.facts import FactsRefused
+from memory.scopes import ChatScope
+from memory.snapshots import drop_snapshots
+from memory.tombstones import hash_of
+
+Kind = Literal["remembered", "corrected", "forgotten"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A change that was made: `number` of the entry, or how much was forgotten; `text`: what is known
+    now."""
+
+    kind: Kind
+    number: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Who changes a memory: their id, their name, and the run that does it for them, if one does.
+    `may_change_all`: whether they may change what others have said, asked where that matters."""
+
+    person: str
+    name: str
+    may_change_all: Callable[[], Awaitable[bool]]
+    run_id: str | None = None
+
+
+class Authors:
+    """Of all entries."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def check(self, chat: ChatScope, by: Member, said: Iterable[tuple[int, str]]) -> None:
+        """Raises `FactsRefused` unless `by` may change what is said: (number of the entry or 0,
+        normalised text). Whose it is nobody knows where a hand or a summary has written it."""
+        for number, words in said:
+            rows = await self._database.read(
+                "SELECT 1 FROM memory_changes WHERE scope = ? AND hash = ? AND person = ?"
+                " AND kind <> 'forgotten'",
+                (chat.scope, hash_of(words), by.person),
+            )
+            if not rows and not await by.may_change_all():
+                raise FactsRefused("not_yours", number)
+
+    async def receipts(self, run_id: str) -> list[tuple[Kind, int]]:
+        """What a run has changed so far: the kind, and the number of the entry or how much."""
+        rows = await self._database.read(
+            "SELECT kind, number FROM memory_changes WHERE run_id = ? GROUP BY kind, number, at"
+            " ORDER BY MIN(id)",
+            (run_id,),
+        )
+        return [(row[0], int(row[1])) for row in rows]
+
+
+def note(
+    connection: sqlite3.Connection, chat: ChatScope, by: Member, receipt: Receipt, *said: str
+) -> None:
+    """Write down who has made the change; the next turn sees the memory as it is then. For use inside
+    a write."""
+    at = stamp()
+    connection.executemany(
+        "INSERT INTO memory_changes (scope, kind, number, hash, run_id, person, at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (chat.scope, receipt.kind, receipt.number, hash_of(each), by.run_id, by.person, at)
+            for each in said
+        ],
+    )
+    drop_snapshots(connection, chat)

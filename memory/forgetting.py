@@ -1,0 +1,154 @@
+"""What is forgotten goes at once and everywhere: files, earlier versions, search, summaries, and the
+context that a model sees. A tombstone keeps it from coming back.
+
+The tombstone comes first: whatever a crash leaves behind is not found and not written again, and
+forgetting it once more finishes the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.authors import Authors, Member, Receipt, note
+from memory.clock import stamp
+from memory.conversations import LEAVE_OUT
+from memory.database import Database
+from memory.fact_files import FactFiles
+from memory.facts import FactsRefused, Line
+from memory.lines import Ref, drop, lines_of, said
+from memory.scopes import FACTS, ChatScope, scope_path
+from memory.search import Search
+from memory.tombstones import Forgotten, bury, hash_of
+from memory.words import Phrase, normalised, phrases
+
+MOST_MATCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line that could be forgotten."""
+
+    ref: Ref
+    text: str
+
+
+class Forgetting:
+    """In the memories below `folder`. Methods may raise `OSError` and `StoreError`."""
+
+    def __init__(
+        self, database: Database, folder: Path, files: FactFiles, search: Search, authors: Authors
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._files = files
+        self._search = search
+        self._authors = authors
+
+    async def matches(self, chat: ChatScope, query: str) -> list[Match]:
+        """The lines that have all of the words: entries first, then those of the newest days."""
+        asked = phrases(query)
+        if not asked:
+            return []
+        names = await self._search.names(chat, asked)
+        return await asyncio.to_thread(self._matches, chat, asked, names)
+
+    async def forget(
+        self,
+        chat: ChatScope,
+        by: Member,
+        refs: Collection[Ref],
+        made: Callable[[Receipt], None] = lambda receipt: None,
+    ) -> Receipt:
+        """Take these lines out, for good. `made` hears of it as soon as the files are without them.
+        Raises `FactsRefused`: one is not there, or not theirs."""
+        chosen = await asyncio.to_thread(self._chosen, chat, refs)
+        sayings = [(ref.number, said(text)) for ref, text in chosen]
+        await self._authors.check(chat, by, sayings)
+        forgotten = Forgotten(frozenset(words for _, words in sayings))
+        await self._database.write(
+            lambda connection: bury(connection, chat.scope, forgotten.sayings)
+        )
+        await self._drop(chat, refs)
+        receipt = Receipt("forgotten", len(forgotten.sayings))
+        made(receipt)
+        runs = await self._search.runs_that_say(chat, forgotten, besides=by.run_id)
+
+        def op(connection: sqlite3.Connection) -> None:
+            for run_id, session in (*runs, *_sources(connection, chat, sayings, by.run_id)):
+                connection.execute(LEAVE_OUT, (run_id, session, stamp()))
+            _scrub_notes(connection, chat, forgotten)
+            note(connection, chat, by, receipt, *forgotten.sayings)
+
+        await self._database.write(op)
+        return receipt
+
+    async def _drop(self, chat: ChatScope, refs: Collection[Ref]) -> None:
+        numbers = {ref.number for ref in refs if ref.number}
+        marks = {ref for ref in refs if ref.name == FACTS and not ref.number}
+
+        def chosen(line: Line) -> bool:
+            if line.fact is not None:
+                return line.fact.number in numbers
+            return bool(marks) and Ref.of(FACTS, line.raw) in marks
+
+        if numbers or marks:
+            await self._files.forget(chat.scope, chosen)
+        for name in {ref.name for ref in refs} - {FACTS}:
+            path = scope_path(self._folder, chat.scope, name)
+            await asyncio.to_thread(drop, path, refs)
+
+    def _chosen(self, chat: ChatScope, refs: Iterable[Ref]) -> list[tuple[Ref, str]]:
+        found: list[tuple[Ref, str]] = []
+        for ref in refs:
+            there = lines_of(scope_path(self._folder, chat.scope, ref.name))
+            texts = [(each, text) for each, text in there if each == ref]
+            if not texts:
+                raise FactsRefused("no_entry", ref.number)
+            found += texts
+        return found
+
+    def _matches(
+        self, chat: ChatScope, asked: Sequence[Phrase], names: Sequence[str]
+    ) -> list[Match]:
+        found: list[Match] = []
+        for name in (FACTS, *(name for name in names if name != FACTS)):
+            for ref, text in lines_of(scope_path(self._folder, chat.scope, name)):
+                if all(phrase.stands_in(normalised(text)) for phrase in asked):
+                    found.append(Match(ref, text))
+        return found[:MOST_MATCHES]
+
+
+def _sources(
+    connection: sqlite3.Connection,
+    chat: ChatScope,
+    sayings: Iterable[tuple[int, str]],
+    besides: str | None,
+) -> list[tuple[str, int]]:
+    """The runs in which these were remembered, with their sessions."""
+    return [
+        (str(row[0]), int(row[1]))
+        for _, words in sayings
+        for row in connection.execute(
+            "SELECT DISTINCT m.run_id, m.session_id FROM memory_changes c"
+            " JOIN messages m ON m.run_id = c.run_id"
+            " WHERE c.scope = ? AND c.hash = ? AND c.run_id IS NOT ?",
+            (chat.scope, hash_of(words), besides),
+        )
+    ]
+
+
+def _scrub_notes(connection: sqlite3.Connection, chat: ChatScope, forgotten: Forgotten) -> None:
+    """Summaries that stand for older messages say it no more."""
+    rows = connection.execute(
+        "SELECT b.id, b.note FROM boundaries b JOIN sessions s ON s.id = b.session_id"
+        " WHERE s.channel = ? AND s.account = ? AND s.chat = ? AND b.note IS NOT NULL",
+        (chat.channel, chat.account, chat.chat),
+    ).fetchall()
+    for id_, text in rows:
+        kept = "\n".join(forgotten.without(str(text).split("\n")))
+        if kept != text:
+            connection.execute("UPDATE boundaries SET note = ? WHERE id = ?", (kept, id_))

@@ -1,0 +1,91 @@
+"""The lines of memory files by name, so that a person can choose some of them to be forgotten.
+
+An entry of `MEMORY.md` is called by its number, another line by its file and four letters that are made
+of what it says: `2026-11-30/a1f3`. Such a name means the same line whatever was written around it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.facts import FactsRefused, parse
+from memory.files import locked, read, replace
+from memory.scopes import FACTS, day_of
+from memory.words import normalised
+
+MARK = 4  # hexadecimal digits: of a day's lines two hardly ever have the same
+TRIES = 5  # while somebody saves the file again and again
+_NUMBER = re.compile(r"[0-9]{1,6}")
+_OTHER = re.compile(rf"(MEMORY|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:\.md)?/([0-9a-f]{{{MARK}}})")
+_SPEAKER = re.compile(r"\s*[-*+]\s+(?:\*\*(?:user|assistant)\*\*:\s*)?(?:\[[^\]]*\]\s*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A line of the file `name`: the entry `number`, or (0) one whose text gives `mark`."""
+
+    name: str
+    number: int = 0
+    mark: str = ""
+
+    @classmethod
+    def of(cls, name: str, raw: str) -> Ref:
+        """The name of a line that is no entry."""
+        digest = hashlib.sha256(raw.strip().encode("utf-8", "replace")).hexdigest()
+        return cls(name, mark=digest[:MARK])
+
+    def __str__(self) -> str:
+        return str(self.number) if self.number else f"{self.name.removesuffix('.md')}/{self.mark}"
+
+
+def ref_of(text: str) -> Ref | None:
+    """The line that is called so, None where that is no name."""
+    if _NUMBER.fullmatch(text):
+        return Ref(FACTS, int(text)) if int(text) else None
+    found = _OTHER.fullmatch(text.lower().replace("memory", "MEMORY"))
+    if found is None:
+        return None
+    name = f"{found[1]}.md"
+    return Ref(name, mark=found[2]) if name == FACTS or day_of(name) else None
+
+
+def lines_of(path: Path) -> list[tuple[Ref, str]]:
+    """The file's lines that say something, headings left out. Raises `OSError`."""
+    return _refs(path.name, read(path))
+
+
+def said(text: str) -> str:
+    """What a line says, normalised, without who said it."""
+    head = _SPEAKER.match(text)
+    return normalised(text[head.end() :] if head else text)
+
+
+def drop(path: Path, refs: Collection[Ref]) -> None:
+    """Take the lines out of the file; all others stay as they are. Raises `FactsRefused` (somebody goes
+    on changing it) and `OSError`."""
+    with locked(path.parent):
+        for _ in range(TRIES):
+            before = read(path)
+            kept = [
+                line
+                for line in before.split(b"\n")
+                if not any(ref in refs for ref, _ in _refs(path.name, line))
+            ]
+            after = b"\n".join(kept)
+            if after == before or replace(path, before, after):
+                return
+    raise FactsRefused("changed")
+
+
+def _refs(name: str, data: bytes) -> list[tuple[Ref, str]]:
+    found: list[tuple[Ref, str]] = []
+    for line in parse(data.decode("utf-8", "replace")):
+        if line.fact is not None and name == FACTS:
+            found.append((Ref(name, line.fact.number), line.fact.text))
+        elif normalised(line.raw) and not line.raw.startswith("#"):
+            found.append((Ref.of(name, line.raw), line.raw.strip()))
+    return found

@@ -1,0 +1,88 @@
+"""What a chat's memory can be told: remember, correct, forget, take back; and what is read of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from memory.authors import Authors, Member, Receipt, note
+from memory.database import Database
+from memory.fact_files import FactFiles
+from memory.facts import Fact, FactsRefused, facts, find
+from memory.forgetting import Forgetting
+from memory.indexing import Indexer
+from memory.scopes import ChatScope
+from memory.search import Search
+from memory.snapshots import Snapshots, drop_snapshots
+from memory.tombstones import Tombstones, unearth
+from memory.words import normalised
+
+
+class Notebook:
+    """The memories of all chats below `folder`. Methods may raise `OSError` and `StoreError`."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self.folder = folder
+        self.files = FactFiles(folder)
+        self.indexer = Indexer(database, folder)
+        self.search = Search(database, folder, self.indexer)
+        self.snapshots = Snapshots(database, folder)
+        self.authors = Authors(database)
+        self.forgetting = Forgetting(database, folder, self.files, self.search, self.authors)
+        self._tombstones = Tombstones(database)
+
+    async def remember(
+        self,
+        chat: ChatScope,
+        by: Member,
+        text: str,
+        day: date,
+        *,
+        instead_of: int | None = None,
+        made: Callable[[Receipt], None] = lambda receipt: None,
+    ) -> Receipt:
+        """One more entry, or another text for one. `made` hears of it as soon as it stands in the file.
+        Raises `FactsRefused`. What was forgotten is written again only where the person does it
+        themselves: without a run."""
+        if by.run_id is not None and (await self._tombstones.of(chat.scope)).covers(text):
+            raise FactsRefused("forgotten")
+        if instead_of is None:
+            fact = await self.files.add(chat.scope, day, by.name, text)
+            receipt = Receipt("remembered", fact.number, fact.text)
+        else:
+            old = find(await self.files.load(chat.scope), instead_of)
+            await self.authors.check(chat, by, [(instead_of, normalised(old.text))])
+            fact, _ = await self.files.correct(chat.scope, instead_of, day, by.name, text)
+            receipt = Receipt("corrected", fact.number, fact.text)
+        made(receipt)
+        said = normalised(fact.text)
+
+        def op(connection: sqlite3.Connection) -> None:
+            unearth(connection, chat.scope, said)
+            note(connection, chat, by, receipt, said)
+
+        await self._database.write(op)
+        return receipt
+
+    async def undo(self, chat: ChatScope) -> tuple[list[Fact], list[Fact]]:
+        """Take the last change of `MEMORY.md` back: entries that are gone now, and those that are there
+        again. Raises `FactsRefused`."""
+        before, after = (facts(lines) for lines in await self.files.undo(chat.scope))
+        await self.refresh(chat)
+        return [f for f in before if f not in after], [f for f in after if f not in before]
+
+    async def refresh(self, chat: ChatScope) -> None:
+        """The next turn of each of the chat's sessions sees the memory as it is then."""
+        await self._database.write(lambda connection: drop_snapshots(connection, chat))
+
+    async def receipts(self, chat: ChatScope, run_id: str) -> list[Receipt]:
+        """What a run has changed, as far as it still stands: for one that another process has begun."""
+        known = {fact.number: fact.text for fact in facts(await self.files.load(chat.scope))}
+        return [
+            Receipt(kind, number, known.get(number, "") if kind != "forgotten" else "")
+            for kind, number in await self.authors.receipts(run_id)
+            if kind == "forgotten" or number in known
+        ]

@@ -1,0 +1,141 @@
+"""The memory as it stands in a prompt: bounded, quoted, and the same for as long as a session's context
+begins at the same place, so that a provider can cache it.
+
+It is made anew when the context gets another beginning (`/new`, a compaction), and after a change of
+memory that a person wants to see at once (`drop_snapshots`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from memory.clock import stamp
+from memory.database import Database
+from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
+from memory.files import read
+from memory.scopes import FACTS, ChatScope, day_of, scope_path
+from memory.tombstones import Forgotten, Tombstones
+
+MOST_SNAPSHOT = 20_000  # characters, for a model with a large window
+DAYS = 2  # the newest day files
+SHARE_OF_DAYS = 0.2  # of the snapshot
+_LEFT_OUT = "({count} older ones do not fit here; memory_search finds them)"
+_TAG = re.compile(r"<(?=\s*[/!?]?\s*[A-Za-z])")
+
+
+class Snapshots:
+    """`folder`: that of all memory files."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+        self._tombstones = Tombstones(database)
+
+    async def of(self, chat: ChatScope, session: int, boundary_id: int, most: int) -> str:
+        """The session's snapshot, of at most `most` characters and some words; empty when nothing is
+        known. Raises `StoreError` and `OSError`."""
+        rows = await self._database.read(
+            "SELECT boundary_id, text FROM memory_snapshots WHERE session_id = ?"
+            " ORDER BY id DESC LIMIT 1",
+            (session,),
+        )
+        if rows and rows[0]["boundary_id"] == boundary_id:
+            return str(rows[0]["text"])
+        newest = await self._database.read(
+            "SELECT COALESCE(MAX(id), 0) FROM memory_changes WHERE scope = ?", (chat.scope,)
+        )
+        forgotten = await self._tombstones.of(chat.scope)
+        folder = scope_path(self._folder, chat.scope)
+        text = await asyncio.to_thread(_made, folder, forgotten, min(most, MOST_SNAPSHOT))
+        values = {
+            "session": session,
+            "boundary": boundary_id,
+            "text": text,
+            "at": stamp(),
+            "scope": chat.scope,
+            "newest": newest[0][0],
+        }
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM memory_snapshots WHERE session_id = :session", values)
+            # What changed while the files were read may not be in it.
+            connection.execute(
+                "INSERT INTO memory_snapshots (session_id, boundary_id, text, made_at)"
+                " SELECT :session, :boundary, :text, :at WHERE :newest ="
+                " (SELECT COALESCE(MAX(id), 0) FROM memory_changes WHERE scope = :scope)",
+                values,
+            )
+
+        await self._database.write(op)
+        return text
+
+
+def drop_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
+    """The next turn of each of the chat's sessions sees the memory as it is then. For use inside a
+    write."""
+    connection.execute(
+        "DELETE FROM memory_snapshots WHERE session_id IN"
+        " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
+        (chat.channel, chat.account, chat.chat),
+    )
+
+
+def quoted(lines: Iterable[str]) -> str:
+    """Lines as a quotation: none can pass for a heading, a tag or the end of it."""
+    return "\n".join(
+        f"> {_TAG.sub('‹', ''.join(c if c.isprintable() else ' ' for c in part))}"
+        for line in lines
+        for part in line.splitlines()
+    )
+
+
+def snapshot(
+    facts: Sequence[Line], days: Sequence[tuple[str, str]], forgotten: Forgotten, most: int
+) -> str:
+    """`MEMORY.md` and days (name and text, the newest first) in at most `most` characters of them; of
+    both the newest stay. Empty when there is nothing."""
+    parts: list[str] = []
+    for_days = round(most * SHARE_OF_DAYS)
+    known = [line.raw for line in facts if line.raw.strip()]
+    shown = _newest(forgotten.without(known), most - for_days)
+    if shown:
+        taken = size(facts)
+        parts.append(
+            f"Known for good ({taken.entries} of {MOST_ENTRIES} entries, "
+            f"{taken.characters:,} of {MOST_CHARACTERS:,} characters):\n{quoted(shown)}"
+        )
+    for name, text in days:
+        said = [line for line in text.splitlines() if line.strip()]
+        kept = _newest(forgotten.without(said), for_days)
+        for_days -= sum(map(len, kept))
+        if kept:
+            parts.append(f"From {name.removesuffix('.md')}:\n{quoted(kept)}")
+    return "\n\n".join(parts)
+
+
+def _newest(lines: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in reversed(lines):
+        room -= len(line)
+        if room < 0:
+            break
+        kept.append(line)
+    kept.reverse()
+    if kept and len(kept) < len(lines):
+        kept.insert(0, _LEFT_OUT.format(count=len(lines) - len(kept)))
+    return kept
+
+
+def _made(folder: Path, forgotten: Forgotten, most: int) -> str:
+    facts = parse(_text(folder / FACTS))
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    days = sorted((name for name in names if day_of(name) is not None), reverse=True)[:DAYS]
+    return snapshot(facts, [(name, _text(folder / name)) for name in days], forgotten, most)
+
+
+def _text(path: Path) -> str:
+    return read(path).decode("utf-8", "replace")
