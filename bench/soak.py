@@ -167,9 +167,11 @@ async def _watched(
     before = await _idle(bot, crowd, began)
     samples: list[Sample] = []
     people = asyncio.create_task(_live(plan, crowd))
-    while time.monotonic() - began < plan.seconds and not people.done():
+    for _ in range(round(plan.seconds / plan.period_s)):
         samples.append(await _period(plan, bot, crowd, began))
         tell(table(samples[-1:]).partition("\n")[2])
+        if people.done():
+            break
     people.cancel()
     with suppress(asyncio.CancelledError):
         await people  # raises what has ended it before its time
