@@ -19,6 +19,7 @@ from bridge.inbound import load
 from bridge.memory_calls import WAIT_S, Ask, CallFailed, MemoryCalls, PutOff
 from bridge.session import memory_scope
 from bridge.speakers import plain_name
+from channels.base import Address
 from memory.daily import DailyFiles
 from memory.flush import (
     Batch,
@@ -44,14 +45,24 @@ MOST_FAILURES = 3  # calls in a row that fail; then a digest stands in
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose memory a session's notes belong to, and what its person is called."""
+    """Whose memory a session's notes belong to: `scope`; who wrote there last, by `name` and
+    `person` (their id)."""
 
     scope: str
+    address: Address
     person: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    scope: str
+    name: str
+    zone: tzinfo
 
 
 class Flushing:
-    """`calls` None: there is no model, and digests stand in. `zone_of(scope)`: where its days begin;
+    """`calls` None: there is no model, and digests stand in. `zone_of(owner)`: where their days begin;
     `own_tools`: tools that tell nothing foreign."""
 
     def __init__(
@@ -60,7 +71,7 @@ class Flushing:
         daily: DailyFiles,
         tombstones: Tombstones,
         calls: MemoryCalls | None = None,
-        zone_of: Callable[[str], tzinfo] = lambda scope: UTC,
+        zone_of: Callable[[Owner], tzinfo] = lambda owner: UTC,
         own_tools: Collection[str] = (),
     ) -> None:
         self._marks = marks
@@ -82,13 +93,13 @@ class Flushing:
             return None
         if message is None:
             return None
-        return Owner(memory_scope(message.address), plain_name(message.sender.name))
+        sender, address = message.sender, message.address
+        return Owner(memory_scope(address), address, sender.id, plain_name(sender.name))
 
-    async def leave(self, session: int, scope: str) -> None:
+    async def leave(self, session: int, scope: str, zone: tzinfo) -> None:
         """What a run's context is about to lose is in the files when this returns; a digest where the
         model fails, is slow, or may not be asked. Raises `OSError`, `StoreError`."""
         owner = await self.owner(session)
-        person = owner.person if owner is not None else ""
         try:
             async with asyncio.timeout(URGENT_WAIT_S):
                 lock = await self._held(session)
@@ -96,7 +107,8 @@ class Flushing:
             log.warning("session %d is being flushed already, and slowly", session)
             return
         try:
-            await self._flush(session, Owner(scope, person), urgent=True)
+            name = owner.name if owner is not None else ""
+            await self._flush(session, _Whose(scope, name, zone), urgent=True)
         finally:
             lock.release()
 
@@ -105,7 +117,8 @@ class Flushing:
         `PutOff`, `CallFailed` (then it is to be tried again), `OSError`, `StoreError`."""
         lock = await self._held(session)
         try:
-            return await self._flush(session, owner, urgent=False)
+            whose = _Whose(owner.scope, owner.name, self._zone_of(owner))
+            return await self._flush(session, whose, urgent=False)
         finally:
             lock.release()
 
@@ -116,53 +129,50 @@ class Flushing:
         await lock.acquire()
         return lock
 
-    async def _flush(self, session: int, owner: Owner, *, urgent: bool) -> int:
-        zone, written = self._zone_of(owner.scope), 0
+    async def _flush(self, session: int, whose: _Whose, *, urgent: bool) -> int:
+        written = 0
         while True:
             waiting = await self._marks.waiting(session)
             if not waiting.messages:
                 return written
-            if await self._recovered(session, owner, waiting, zone):
+            if await self._recovered(session, whose, waiting):
                 continue
-            forgotten = await self._tombstones.of(owner.scope)
-            made = self._first_piece(waiting, owner, zone, forgotten)
-            items = await self._items(session, made, zone, urgent=urgent)
+            forgotten = await self._tombstones.of(whose.scope)
+            made = self._first_piece(whose, waiting, forgotten)
+            items = await self._items(session, made, whose.zone, urgent=urgent)
             for entry in entries(made.lines, items, session, forgotten):
-                written += await self._daily.keep(owner.scope, entry)
+                written += await self._daily.keep(whose.scope, entry)
             first = waiting.messages[0].id
             await self._marks.advance(session, first, made.last, made.foreign)
 
-    async def _recovered(self, session: int, owner: Owner, waiting: Waiting, zone: tzinfo) -> bool:
+    async def _recovered(self, session: int, whose: _Whose, waiting: Waiting) -> bool:
         """Whether an entry for the oldest of these messages stands in a file already, without its
         mark: the mark follows."""
-        oldest = waiting.messages[0]
-        for day in sorted({stored.at.astimezone(zone).date() for stored in waiting.messages}):
-            text = (await self._daily.read(owner.scope, day)).decode(errors="replace")
+        # Ids are given anew after the newest messages were deleted: their time tells them apart.
+        begins = {(m.id, f"{m.at.astimezone(whose.zone):%H:%M}") for m in waiting.messages}
+        for day in sorted({m.at.astimezone(whose.zone).date() for m in waiting.messages}):
+            text = (await self._daily.read(whose.scope, day)).decode(errors="replace")
             for span in spans(text):
-                if span.session == session and span.last >= oldest.id:
+                if span.session == session and (span.first, span.began) in begins:
                     before = [m for m in waiting.messages if m.id <= span.last]
-                    made = self._batch(before, owner, zone, waiting.foreign)
-                    await self._marks.advance(session, oldest.id, span.last, made.foreign)
+                    made = self._batch(before, whose, waiting.foreign)
+                    await self._marks.advance(session, before[0].id, span.last, made.foreign)
                     return True
         return False
 
-    def _first_piece(
-        self, waiting: Waiting, owner: Owner, zone: tzinfo, forgotten: Forgotten
-    ) -> Batch:
+    def _first_piece(self, whose: _Whose, waiting: Waiting, forgotten: Forgotten) -> Batch:
         """As many messages as the model can read at once, without what was to be forgotten."""
         messages = waiting.messages
-        made = self._batch(messages, owner, zone, waiting.foreign)
+        made = self._batch(messages, whose, waiting.foreign)
         if self._calls is not None:
             sizes = self._calls.model.sizes
             piece = next(iter(chunks(made.lines, sizes.text, self._calls.room)))
-            made = self._batch(messages[: len(piece)], owner, zone, waiting.foreign)
+            made = self._batch(messages[: len(piece)], whose, waiting.foreign)
         lines = (without(each) if forgotten.covers(each.text) else each for each in made.lines)
         return Batch(tuple(lines), made.foreign)
 
-    def _batch(
-        self, messages: Sequence[Unflushed], owner: Owner, zone: tzinfo, foreign: int | None
-    ) -> Batch:
-        return batch(messages, owner.person, zone, foreign=foreign, own_tools=self._own_tools)
+    def _batch(self, messages: Sequence[Unflushed], whose: _Whose, foreign: int | None) -> Batch:
+        return batch(messages, whose.name, whose.zone, foreign=foreign, own_tools=self._own_tools)
 
     async def _items(
         self, session: int, made: Batch, zone: tzinfo, *, urgent: bool

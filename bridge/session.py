@@ -7,7 +7,7 @@ separator and two different places never share a key.
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from channels.base import Address
 from memory.conversations import SessionPlace
@@ -33,6 +33,12 @@ def memory_scope(address: Address) -> str:
     """Whose memory a conversation belongs to: a private chat's person, or a group as a whole."""
     key = chat_key(address.channel, address.account, address.chat)
     return scope_of(key, private=address.private)
+
+
+def chat_of_scope(scope: str) -> tuple[str, str, str]:
+    """Channel, account and id of the chat that a `memory_scope` belongs to."""
+    _, channel, account, chat = map(unquote, scope.split(":"))
+    return channel, account, chat
 
 
 def chat_key(channel: str, account: str, chat: str) -> str:

@@ -45,7 +45,7 @@ _SPEAKER = re.compile(r"\[([^\[\]\n]{1,32})#[0-9]+\] ")
 _ITEM = re.compile(r"[-*•]\s*\[([0-9,;\s–-]+)\]\s*(\S.*)")
 _TITLE = re.compile(r"#+\s+(\S.*)")
 _ENTRY = re.compile(
-    r"## [0-9]{2}:[0-9]{2}–[0-9]{2}:[0-9]{2}"
+    r"## ([0-9]{2}:[0-9]{2})–[0-9]{2}:[0-9]{2}"
     r" · conversation ([0-9]{1,18}), messages ([0-9]{1,18})–([0-9]{1,18})"
 )
 
@@ -109,11 +109,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages that an entry stands for."""
+    """The messages that an entry stands for. `began`: the time of the first, as `14:05`."""
 
     session: int
     first: int
     last: int
+    began: str
 
 
 def batch(
@@ -305,7 +306,7 @@ def _heading(title: str) -> str:
 def spans(text: str) -> list[Span]:
     """The messages that the entries of a day file stand for."""
     found = (_ENTRY.fullmatch(line.rstrip()) for line in text.split("\n"))
-    return [Span(int(m[1]), int(m[2]), int(m[3])) for m in found if m is not None]
+    return [Span(int(m[2]), int(m[3]), int(m[4]), m[1]) for m in found if m is not None]
 
 
 # What the night reads -------------------------------------------------------------------------------

@@ -85,3 +85,42 @@ class BackupSettings(_Section):
     keep: int = Field(
         default=7, ge=1, le=1_000, description="backups that are kept, the newest; default 7"
     )
+
+
+class MemorySettings(_Section):
+    """Day files and the nightly consolidation of `MEMORY.md`."""
+
+    flush_after_idle_minutes: int = Field(
+        default=60,
+        ge=5,
+        le=1_440,
+        description="minutes of silence after which a conversation goes into the day file;"
+        " default 60",
+    )
+    night_hour: int = Field(
+        default=3,
+        ge=0,
+        le=23,
+        description="hour of the night, by each chat's clock, in which memories are tidied;"
+        " default 3",
+    )
+    most_lost_percent: int = Field(
+        default=20,
+        ge=0,
+        le=100,
+        description="percent of the entries that a night may drop or merge away; default 20",
+    )
+    budget_percent: int = Field(
+        default=20,
+        ge=0,
+        le=100,
+        description="percent of the month's budget that notes and nights may use; default 20",
+    )
+    tell_overnight: bool = Field(
+        default=True,
+        description="whether the next answer says in a line what a night changed; default yes",
+    )
+    model: str = Field(
+        default="",
+        description="the key of models that takes the notes; default: the one that answers",
+    )

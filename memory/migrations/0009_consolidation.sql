@@ -14,8 +14,9 @@ CREATE INDEX flushed_by_session ON flushed (session_id, last_id);
 CREATE TRIGGER flushed_from_the_end AFTER DELETE ON messages
 WHEN OLD.id > (SELECT COALESCE(MAX(id), 0) FROM messages)
 BEGIN
-    DELETE FROM flushed WHERE first_id >= OLD.id;
-    UPDATE flushed SET last_id = OLD.id - 1 WHERE last_id >= OLD.id;
+    UPDATE flushed SET last_id = (SELECT COALESCE(MAX(id), 0) FROM messages)
+        WHERE last_id > (SELECT COALESCE(MAX(id), 0) FROM messages);
+    DELETE FROM flushed WHERE first_id > last_id;
 END;
 
 -- Which day files of a scope the nights have read: the file's first bytes, and their hash.

@@ -123,7 +123,7 @@ def test_no_words_can_imitate_a_heading_or_a_speaker(text: str, title: str) -> N
     for entry in made(messages, [Item(title, text, (0,)), Item(NOT_SAID, "y", (1,))]):
         heads = [line for line in entry.text.split("\n") if line.startswith("#")]
         assert heads[0] == entry.heading
-        assert spans(entry.text) == [Span(3, 10, 11)]
+        assert spans(entry.text) == [Span(3, 10, 11, "12:10")]
         assert heads.count(f"### {NOT_SAID}") == 1
         assert all(note.who == "Ana" for note in notes(entry.text, entry.day) if note.who)
         assert not any(note.text == "y" for note in notes(entry.text, entry.day))

@@ -1,0 +1,164 @@
+"""When conversations are flushed and memories consolidated: rows of the scheduler.
+
+`flush` looks every few minutes for sessions that are idle; for each scope `end_of_day` flushes the day
+that is over, and `consolidation` comes later in the night. Scopes are spread over the hour, so that a
+thousand of them do not ask the model at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import MappingProxyType
+from typing import Final
+
+from bridge.consolidation import Consolidation
+from bridge.flushing import Flushing, Owner
+from bridge.memory_calls import CallFailed, PutOff
+from bridge.scheduler import Due, Handler, Plan, Scheduler
+from bridge.session import chat_of_scope
+from memory.errors import StoreError
+from memory.flushed import FlushMarks
+from memory.nights import Night
+from memory.settings import MemorySettings
+
+log = logging.getLogger(__name__)
+
+FLUSH: Final = "flush"
+END_OF_DAY: Final = "end_of_day"
+CONSOLIDATION: Final = "consolidation"
+LOOK_EVERY = timedelta(minutes=5)  # for idle sessions
+LIMIT_S = 1800.0
+SCOPES_AT_ONCE = 2
+AGAIN_S = 60.0  # when the store does not take the first job
+
+Report = Callable[[BaseException, str], Awaitable[str]]
+
+
+class MemoryJobs:
+    """`zone_of(owner)`: where their days begin. `bind` it to the scheduler, then `run` it."""
+
+    def __init__(
+        self,
+        settings: MemorySettings,
+        marks: FlushMarks,
+        flushing: Flushing,
+        consolidation: Consolidation,
+        zone_of: Callable[[Owner], tzinfo],
+        report: Report,
+    ) -> None:
+        self._settings = settings
+        self._marks = marks
+        self._flushing = flushing
+        self._consolidation = consolidation
+        self._zone_of = zone_of
+        self._report = report
+        self._planned: dict[str, str] = {}  # scope -> the zone that its jobs are planned in
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """For the scheduler."""
+        return MappingProxyType(
+            {
+                FLUSH: Handler(self._flush_idle, LIMIT_S),
+                END_OF_DAY: Handler(self._end_of_day, LIMIT_S, SCOPES_AT_ONCE),
+                CONSOLIDATION: Handler(self._consolidate, LIMIT_S, SCOPES_AT_ONCE),
+            }
+        )
+
+    def bind(self, scheduler: Scheduler) -> None:
+        """The scheduler that carries the jobs out."""
+        self._scheduler = scheduler
+
+    async def run(self) -> None:
+        """Plan the first look; the others follow from it."""
+        while True:
+            try:
+                await self._scheduler.once(FLUSH, datetime.now(UTC) + LOOK_EVERY)
+            except StoreError as error:
+                log.warning("nothing is flushed by the clock yet: %s", error)
+                await asyncio.sleep(AGAIN_S)
+            else:
+                return
+
+    # The jobs ---------------------------------------------------------------------------------------
+
+    async def _flush_idle(self, due: Due) -> str:
+        await self._scheduler.once(FLUSH, due.now + LOOK_EVERY)
+        idle = due.now - timedelta(minutes=self._settings.flush_after_idle_minutes)
+        entries = sessions = 0
+        for found in await self._marks.open_sessions(due.now):
+            owner = await self._flushing.owner(found.session)
+            if owner is None:
+                continue
+            await self._plan(owner)
+            if found.newest <= idle:
+                sessions += 1
+                entries += await self._flush(found.session, owner)
+        return f"{entries} entries of {sessions} conversations"
+
+    async def _end_of_day(self, due: Due) -> str:
+        return f"{await self._flush_chat(due.scope, due.now)} entries"
+
+    async def _consolidate(self, due: Due) -> str:
+        await self._flush_chat(due.scope, due.now)
+        night = await self.tidy(due.scope, due.now)
+        if night is None:
+            return "no conversation"
+        return night.outcome if not night.reason else f"{night.outcome}: {night.reason}"
+
+    # What others ask for ----------------------------------------------------------------------------
+
+    async def tidy(self, scope: str, now: datetime) -> Night | None:
+        """Consolidate now; None where the chat has no conversation. Raises `OSError`, `StoreError`."""
+        for session in await self._marks.sessions_of(chat_of_scope(scope)):
+            owner = await self._flushing.owner(session)
+            if owner is not None and owner.scope == scope:
+                zone = self._zone_of(owner)
+                day = now.astimezone(zone).date()
+                return await self._consolidation.night(scope, session, day, zone)
+        return None
+
+    async def flush_beside(self, session: int) -> None:
+        """A conversation was ended: what was said in it is kept, now or by the clock."""
+        owner = await self._flushing.owner(session)
+        if owner is not None:
+            await self._plan(owner)
+            await self._flush(session, owner)
+
+    # ------------------------------------------------------------------------------------------------
+
+    async def _flush_chat(self, scope: str, now: datetime) -> int:
+        entries = 0
+        for found in await self._marks.open_sessions(now, chat_of_scope(scope)):
+            owner = await self._flushing.owner(found.session)
+            if owner is not None and owner.scope == scope:
+                entries += await self._flush(found.session, owner)
+        return entries
+
+    async def _flush(self, session: int, owner: Owner) -> int:
+        """One session; what fails for it stops no other, and comes again."""
+        try:
+            return await self._flushing.flush(session, owner)
+        except (PutOff, CallFailed) as error:
+            log.info("session %d is flushed later: %s", session, error)
+        except OSError as error:
+            await self._report(error, f"flush of session {session}")
+        return 0
+
+    async def _plan(self, owner: Owner) -> None:
+        zone = str(self._zone_of(owner))
+        if self._planned.get(owner.scope) == zone:
+            return
+        spread = int.from_bytes(hashlib.sha256(owner.scope.encode()).digest()[:4], "big")
+        hour = self._settings.night_hour
+        crons = {
+            END_OF_DAY: f"{1 + spread % 30} 0 * * *",
+            CONSOLIDATION: f"{spread % 60} {hour} * * *",
+        }
+        for kind, cron in crons.items():
+            await self._scheduler.plan(kind, Plan(cron, zone), owner.scope)
+        self._planned[owner.scope] = zone
