@@ -162,9 +162,9 @@ class Deliveries:
 
     async def resume(self, reply: OutboxReply) -> None:
         """Go on with what an earlier process has left."""
-        to = destination(reply)
-        sink, journal = self._again(to, reply.key, reply.reply_to, reply.preview_id, reply.language)
+        to, place = destination(reply), (reply.reply_to, reply.preview_id, reply.language)
         async with self.in_order(to):
+            sink, journal = self._again(to, reply.key, *place)  # it shows something while it waits
             await self.deliver(reply, sink, journal, None)
             await self.close(reply, journal)
 

@@ -88,6 +88,26 @@ async def test_an_answer_that_was_stored_is_delivered_without_asking_again(tmp_p
         assert len(it.channel.replies) == 1
 
 
+async def test_a_stored_reply_shows_nothing_while_it_waits_for_another(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["An answer."]) as it:
+        it.channel.hold_after = 0
+        await it.send("tell me")
+        await stored(it, "SELECT 1 FROM outbox")
+        await it.send("/new")
+        await stored(it, "SELECT COUNT(*) FROM outbox", 2)
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        it.channel.hold_after = 0
+        await it.bridge.resume()
+        await it.until(lambda: it.channel.replies)
+        await rows(it, "SELECT 1")
+        assert len(it.channel.replies) == 1
+        it.channel.go_on.set()
+        await it.bridge.idle()
+        assert len(it.channel.replies) == 2
+        assert it.channel.finals[0] == "An answer."
+
+
 async def test_a_part_that_was_under_way_comes_once_more_with_a_note_and_no_third_time(
     tmp_path: Path,
 ) -> None:
