@@ -77,7 +77,7 @@ class AgentBridge:
         self._policies = services.policies
         self._policies.files.bind(self._beside.start)
         self._admission = Admission(services.usage, services.people, access, channels)
-        self._notices = Notices(channels, services.texts, self._language)
+        self._notices = Notices(channels, services.texts, self._language, services.inbox)
         tokens = CancelTokenRegistry()
         self._deliveries = Deliveries(
             services.outbox,
@@ -238,8 +238,12 @@ class AgentBridge:
             if message.address.channel in self._channels:
                 await self._policies.read(message.address)
                 self._acts.resume(message, row.id)
+        marked = [load(body) for body in await services.inbox.marked(here)]
+        for message in marked:
+            self._turns.mark(message)
         for session_key in await services.inbox.open_sessions(here):
             await self._take_up(session_key, session_key)
+        self._turns.unmark_dealt_with(marked)
 
     async def _take_up(self, former_key: str, session_key: str) -> None:
         """Take up every open message of a session, which had another key before."""
@@ -248,7 +252,6 @@ class AgentBridge:
         for row in await self._services.inbox.open_turns(session_key):
             message = load(row.body)
             self._turns.expect(message, session_key)
-            self._turns.mark(message)  # whether it had a mark is not known any more
             self._backlog.note(message)
         self._lanes.wake(session_key)
 

@@ -6,9 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from bridge.stopping import key_of
 from bridge.texts import Say, Texts
 from channels.base import Button, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
+from memory.errors import StoreError
+from memory.inbox import Inbox
+
+UNMARK_AGAIN_S = (1.0, 5.0, 20.0, 0.0)  # after each try to take a mark away
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +26,15 @@ class Notices:
         channels: Mapping[str, Channel],
         texts: Texts,
         language: Callable[[InboundMessage], str | None],
+        inbox: Inbox,
     ) -> None:
         """`language`: that of a message's chat, or None where each person's own counts."""
         self._channels = channels
         self._texts = texts
         self._language = language
+        self._inbox = inbox
         self._marking: dict[tuple[str, str, str], asyncio.Event] = {}  # reactions on their way
+        self._unmarked: set[tuple[str, str, str]] = set()  # which the platform has refused to mark
 
     def language(self, message: InboundMessage) -> str:
         """The language in which the message is answered."""
@@ -76,20 +84,42 @@ class Notices:
         channel = self._channels[message.address.channel]
         marked = self._marking[_place_of(message)] = asyncio.Event()
         try:
+            await self._keep(message, marked=True)
             done = await channel.mark_waiting(message.address, message.message_id, True)
         finally:
             del self._marking[_place_of(message)]
             marked.set()
         if not done:
+            self._unmarked.add(_place_of(message))
             await self.reply(message, self.say(message)("waiting"))
 
     async def waits_no_more(self, message: InboundMessage) -> None:
-        """Take the reaction away; never before it is there."""
+        """Take the reaction away; never before it is there. Where the platform does not take that, it
+        is tried again for a while."""
         marked = self._marking.get(_place_of(message))
         if marked is not None:
             await marked.wait()
         channel = self._channels[message.address.channel]
-        await channel.mark_waiting(message.address, message.message_id, False)
+        for pause_s in self._pauses_s(message):
+            if await channel.mark_waiting(message.address, message.message_id, False):
+                break
+            await asyncio.sleep(pause_s)
+        await self._keep(message, marked=False)
+
+    def _pauses_s(self, message: InboundMessage) -> Sequence[float]:
+        """After each try; one that was refused may be there all the same."""
+        place = _place_of(message)
+        if place not in self._unmarked:
+            return UNMARK_AGAIN_S
+        self._unmarked.discard(place)
+        return (0.0,)
+
+    async def _keep(self, message: InboundMessage, *, marked: bool) -> None:
+        """For whoever starts after a crash. A mark that cannot be kept is a mark all the same."""
+        try:
+            await self._inbox.mark(key_of(message), marked)
+        except StoreError as error:
+            log.warning("a mark of waiting is not stored: %s", error)
 
 
 def _place_of(message: InboundMessage) -> tuple[str, str, str]:

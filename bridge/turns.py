@@ -86,6 +86,11 @@ class Turns:
             if message is not None:
                 self._beside(self._notices.waits_no_more(message), "unmark")
 
+    def unmark_dealt_with(self, messages: Iterable[InboundMessage]) -> None:
+        """Those of these that do not wait any more lose their marks."""
+        keys = map(key_of, messages)
+        self.unmark([key for key in keys if self._tokens.get(key) is None])
+
     async def next_turn(self, session_key: str) -> bool:
         """Make a turn of the session's oldest open messages and carry it out; false when there is
         none to be made now."""

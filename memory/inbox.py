@@ -216,6 +216,28 @@ class Inbox:
         )
         return int(rows[0][0])
 
+    async def mark(self, key: InboxKey, marked: bool) -> None:
+        """The message may have the mark of waiting, or has it no more."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE inbox SET marked = ?"
+                " WHERE channel = ? AND account = ? AND chat = ? AND event = ?",
+                (marked, *key),
+            )
+
+        await self._database.write(op)
+
+    async def marked(self, channels: Sequence[str]) -> list[str]:
+        """The bodies of these channels' messages that may have the mark of waiting."""
+        marks = ", ".join("?" for _ in channels)
+        rows = await self._database.read(
+            "SELECT body FROM inbox WHERE marked = 1 AND body IS NOT NULL"  # noqa: S608 - marks
+            f" AND channel IN ({marks}) ORDER BY id",
+            tuple(channels),
+        )
+        return [str(row[0]) for row in rows]
+
     async def close(self, ids: Sequence[int], outcome: str) -> None:
         """These messages are dealt with; `outcome` says how (`answered`, `cancelled`, `failed`)."""
         now = stamp()

@@ -15,6 +15,7 @@ from agent.estimate_images import image_size
 from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
+from bridge import notices
 from channels.base import Address, Attachment
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
@@ -721,6 +722,31 @@ async def test_a_waiting_mark_is_never_taken_away_before_it_is_there(
         slow.set()
         await it.bridge.idle()
         assert [waiting for _, waiting in it.channel.marks] == [True, False]
+
+
+async def test_a_waiting_mark_that_the_platform_keeps_is_taken_away_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stall, refused, mark = asyncio.Event(), [1, 2], FakeChannel.mark_waiting
+    monkeypatch.setattr(notices, "UNMARK_AGAIN_S", (0.0, 0.0, 0.0))
+
+    async def flooded(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> bool:
+        if not waiting and refused:
+            refused.pop()
+            return False
+        return await mark(it, to, message_id, waiting)
+
+    monkeypatch.setattr(FakeChannel, "mark_waiting", flooded)
+    async with bed(tmp_path, ["one", "two"], stall=stall) as it:
+        await it.send("a")
+        await it.provider.streaming.wait()
+        await it.send("b")
+        await it.until(lambda: it.channel.marks)
+        stall.set()
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert [waiting for _, waiting in it.channel.marks] == [True, False]
+        assert await it.database.read("SELECT 1 FROM inbox WHERE marked = 1") == []
 
 
 async def test_the_rest_of_a_long_text_is_seen_though_it_comes_while_the_lane_reads(

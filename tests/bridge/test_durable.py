@@ -312,6 +312,27 @@ async def test_a_retry_that_was_shown_and_had_not_begun_asks_again_what_it_was_t
         assert it.said() == [("user", "[Ana#1] how much?")]
 
 
+async def test_a_mark_of_waiting_that_a_crash_has_left_goes_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["one", "two"], stall=asyncio.Event()) as it:
+        await it.send("first")
+        await it.provider.streaming.wait()
+        second = await it.send("second")
+        third = await it.send("third", person="bo")
+        await it.until(lambda: len(it.channel.marks) == 2)
+        for row in await it.services.inbox.open_turns("fake:bot:1"):
+            if row.person == "bo":
+                await it.services.inbox.close([row.id], "cancelled")
+        after = killed(it, tmp_path)
+    async with bed(after, ["one", "two"]) as it:
+        await started(it)
+        marks = [(message.message_id, False) for message in (second, third)]
+        assert sorted(it.channel.marks) == sorted(marks)
+        await started(it)
+        assert len(it.channel.marks) == 2
+
+
 async def test_the_answer_to_a_command_survives_a_crash_and_comes_once(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         it.channel.hold_after = 0

@@ -87,6 +87,11 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO memory_snapshots VALUES (1, 1, 1, 'likes tea', :then)",
     ),
     8: ("INSERT INTO policies VALUES ('telegram', '7', '', 'paused: no', 1, :then)",),
+    9: (
+        "INSERT INTO flushed VALUES (1, 1, 1, 1, NULL, :then)",
+        "INSERT INTO read_days VALUES ('a', '2026-11-29', 1, 'f00')",
+        "INSERT INTO nights VALUES ('a', '2026-11-29', :then, 'same', '', 0, 0, 0, 0, 0, 0)",
+    ),
 }
 
 
