@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -28,8 +29,9 @@ class Bot:
 
     def kill(self, signum: int = signal.SIGKILL) -> None:
         """Send a signal, if it still runs."""
-        if not self.ended.is_set():
-            os.kill(self.pid, signum)
+        with contextlib.suppress(ProcessLookupError):  # it has ended, which is not told yet
+            if not self.ended.is_set():
+                os.kill(self.pid, signum)
 
     async def ends_within(self, seconds: float) -> bool:
         """Whether it ends by itself in that time."""

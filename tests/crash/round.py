@@ -17,7 +17,7 @@ from tests.crash.audit import DATABASE, Asked, Findings, audit
 from tests.crash.nursery import Bot, Nursery
 from tests.crash.plan import Act, Life
 from tests.crash.trouble import make_trouble
-from tests.crash.world import KINDS, STOP_WORD, World
+from tests.crash.world import KINDS, STOP_WORD, Place, World
 
 MOST_S = 2.5  # for a process to come to its point; then it is killed wherever it is
 SETTLE_S = 40.0
@@ -54,6 +54,7 @@ class Round:
         (self._folder / "config.yaml").write_text(json.dumps(self._world.config()))
         try:
             async with asyncio.TaskGroup() as beside:  # what is begun comes to its end
+                await self._warm_up()
                 for life in lives:
                     await self._live(life, beside)
             await self._settle()
@@ -73,6 +74,19 @@ class Round:
             nth=nth,
             arm_s=arm_s,
         )
+
+    async def _warm_up(self) -> None:
+        """Each thread has an answer: a bot that comes into one later is told what was said in it, and a
+        question that is quoted could not be told from one that came twice."""
+        bot = await self._start()
+        for place in self._world.threads:
+            self._ask_in(place, "short", 0)
+        last = self._asked[-1].kind_words
+        await self._world.slack.wait_for(
+            lambda: all(self._words(one) == last for one in self._asked)
+        )
+        bot.kill()
+        await bot.ended.wait()
 
     async def _live(self, life: Life, beside: asyncio.TaskGroup) -> None:
         acting = asyncio.create_task(self._act_on(life.acts, beside))
@@ -139,8 +153,10 @@ class Round:
     def _ask(self, act: Act) -> None:
         places = [p for p in self._world.places if p.name.startswith(act.platform)]
         place = places[act.place % len(places)]
-        kind = act.kind or KINDS[act.choice % len(KINDS)]
-        one = Asked(len(self._asked) + 1, kind, place, act.person % place.size, None)
+        self._ask_in(place, act.kind or KINDS[act.choice % len(KINDS)], act.person % place.size)
+
+    def _ask_in(self, place: Place, kind: str, person: int) -> None:
+        one = Asked(len(self._asked) + 1, kind, place, person, None)
         one.message = place.ask(one.person, one.text)
         self._asked.append(one)
 
@@ -166,9 +182,12 @@ class Round:
                 other.stopped = True
 
     def _may_run(self, one: Asked) -> bool:
-        words = {w for m in one.place.shown() for q, _, w in m.words if q == one.number}
         buttons = any(m.stoppable for m in one.place.shown())
-        return words != one.kind_words or buttons
+        return self._words(one) != one.kind_words or buttons
+
+    def _words(self, one: Asked) -> set[int]:
+        """The numbers of the words of its answer that its place shows."""
+        return {w for m in one.place.shown() for q, _, w in m.words if q == one.number}
 
     # ---- the end ------------------------------------------------------------------------------
 
