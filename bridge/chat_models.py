@@ -20,10 +20,12 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
     """`usual`: the model that answers, and its fallbacks. `others`: all that a chat may choose, by
-    name, the usual ones among them."""
+    name, the usual ones among them. `notes`: the one that takes the memory's notes, None for the one
+    that answers."""
 
     usual: tuple[ChatModel, ...]
     others: Mapping[str, ChatModel] = field(default_factory=dict[str, ChatModel])
+    notes: ChatModel | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,12 +57,17 @@ async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[Mode
             return
         usual = tuple(dict.fromkeys((config.model, *config.fallback_models)))
         names = tuple(dict.fromkeys((*usual, *config.models_for_chats)))
+        for_notes = config.memory.notes_model
+        every = (*names, for_notes) if for_notes is not None else names
         providers: dict[str, Provider] = {}
-        for name in {config.models[model].provider: None for model in names}:
+        for name in {config.models[model].provider: None for model in every}:
             providers[name] = build_provider(name, config.providers[name])
             stack.push_async_callback(providers[name].aclose)
         models = {name: _chat_model(config, name, providers) for name in names}
-        yield ModelChoice(tuple(models[name] for name in usual), models)
+        notes = None if for_notes is None else models.get(for_notes)
+        if for_notes is not None and notes is None:
+            notes = _chat_model(config, for_notes, providers)
+        yield ModelChoice(tuple(models[name] for name in usual), models, notes)
 
 
 def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) -> ChatModel:

@@ -36,6 +36,11 @@ def cross_faults(document: Document) -> list[Fault]:
         for index, name in enumerate(fallbacks if isinstance(fallbacks, list) else [])
         if isinstance(name, str) and models and name not in models
     ]
+    notes = _section(document.values.get("memory")).get("notes_model")
+    if isinstance(notes, str) and models and notes not in models:
+        faults.append(
+            document.fault(("memory", "notes_model"), _not_among(notes, models, "models"))
+        )
     faults += _budget_faults(
         document, _section(models.get(model)) if isinstance(model, str) else {}
     )

@@ -31,7 +31,7 @@ from bridge.timezones import is_zone, zone_hint
 from channels.forms import form
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
-from memory.settings import BackupSettings, RetentionSettings
+from memory.settings import BackupSettings, MemorySettings, RetentionSettings
 
 Language = Literal["auto", "en", "zh"]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -202,6 +202,9 @@ class Config(_Section):
         description="limits of people in all chats, by channel and id",
     )
     context: Context = Field(default_factory=Context, description="what the model sees")
+    memory: MemorySettings = Field(
+        default_factory=MemorySettings, description="day files, and what the nights make of them"
+    )
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings, description="how long what is stored is kept"
     )

@@ -120,7 +120,7 @@ class MemorySettings(_Section):
         default=True,
         description="whether the next answer says in a line what a night changed; default yes",
     )
-    model: str = Field(
-        default="",
+    notes_model: str | None = Field(
+        default=None,
         description="the key of models that takes the notes; default: the one that answers",
     )
