@@ -28,6 +28,7 @@ from bridge.inbound import entry, load
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
+from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
 from bridge.limits.policy import Policy
 from bridge.notices import Notices
@@ -125,8 +126,24 @@ class AgentBridge:
             lambda message: self._policy(message)[WHO_CAN_STOP],
             settings.timezone,
         )
+        limits = LimitsCommand(
+            services.policies,
+            services.limits,
+            services.usage,
+            services.inbox,
+            services.people,
+            access,
+            channels,
+        )
         self._commands = Commands(
-            settings.timezone, services, access, models.usual, self._lanes, self._outages, tokens
+            settings.timezone,
+            services,
+            access,
+            models,
+            self._lanes,
+            self._outages,
+            tokens,
+            limits,
         )
         self._questions = Questions(
             services.inbox,

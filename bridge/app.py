@@ -58,8 +58,10 @@ from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
+from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.policies import PolicyStore
 from memory.runs import Runs
 from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
@@ -228,6 +230,7 @@ def turn_services(
         backlog=BacklogStore(database),
         folders=ChatFolders(data),
         daily=DailyFiles(data / MEMORY),
+        notebook=Notebook(database, data / MEMORY),
         transcripts=Transcripts(database, data / TRANSCRIPTS),
         ratios=Ratios(TokenRatios(database)),
         errors=ErrorReporter(ErrorLog(database), redactor),
@@ -239,6 +242,7 @@ def turn_services(
             max_turns=config.context.max_turns,
             budget_tokens=config.context.budget_tokens,
         ),
+        limits=PolicyStore(database),
         policies=chat_policies(
             layers_of(config),
             data,

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from agent.cancel import CancelTokenRegistry
-from agent.model import ChatModel
 from bridge.access import Access
+from bridge.chat_models import ModelChoice
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
+from bridge.limits.command import LimitsCommand
+from bridge.limits.keys import MODEL
 from bridge.outage import Outages
 from bridge.stopping import STOP_COMMANDS, compaction_of
 from bridge.texts import Say
@@ -25,10 +27,12 @@ RESEND = "resend"  # the last answer once more, from the outbox
 COMMANDS = frozenset(
     (
         *("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status"),
-        *("whoami", RESEND),
+        *("whoami", RESEND, "limits"),
     )
 )  # and those that stop
-CHANGING = frozenset(("new", "undo", "compact"))  # what they do twice is not what they do once
+CHANGING = frozenset(
+    ("new", "undo", "compact", "limits")
+)  # what they do twice is not what they do once
 MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
 
@@ -48,18 +52,20 @@ class Commands:
         timezone: tzinfo,
         services: TurnServices,
         access: Access,
-        models: tuple[ChatModel, ...],
+        models: ModelChoice,
         lanes: Lanes,
         outages: Outages,
         tokens: CancelTokenRegistry,
+        limits: LimitsCommand,
     ) -> None:
         self._timezone = timezone
         self._services = services
         self._access = access
-        self._model = models[0]
-        self._context = ContextCommands(services, self._model, timezone, outages)
+        self._models = models
+        self._context = ContextCommands(services, models, outages)
         self._lanes = lanes
         self._tokens = tokens
+        self._limits = limits
         self._handlers: dict[str, Callable[[_Call], Awaitable[str | None]]] = {
             "start": self._start,
             "help": self._help,
@@ -70,6 +76,7 @@ class Commands:
             "compact": self._compact,
             "context": self._show_context,
             "undo": self._undo,
+            "limits": self._show_limits,
         }
 
     async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
@@ -148,6 +155,9 @@ class Commands:
     async def _show_context(self, call: _Call) -> str:
         return await self._context.show(call.message, call.place, call.say)
 
+    async def _show_limits(self, call: _Call) -> str | None:
+        return await self._limits.carry_out(call.message, call.say)
+
     async def _undo(self, call: _Call) -> str:
         if await self._is_answering(call.place):
             return call.say("not_while_running")
@@ -167,9 +177,11 @@ class Commands:
         calls, used = await services.usage.of_session(session)
         spent = await services.gate.spent_microusd()
         since = say("never") if size.started_at is None else self._local(size.started_at)
+        policy = services.policies.of(call.message.address, call.message.sender.id)
+        model = self._models.named(policy[MODEL])[0]
         text = say(
             "status",
-            model=self._model.name,
+            model=model.name,
             messages=size.messages,
             since=since,
             calls=calls,
@@ -182,8 +194,8 @@ class Commands:
             cost=usd(spent),
             limit=usd(services.gate.limit_microusd),
         )
-        if self._model.price is None:
-            text += "\n" + say("no_price", model=self._model.name)
+        if model.price is None:
+            text += "\n" + say("no_price", model=model.name)
         return text
 
     async def _whoami(self, call: _Call) -> str:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from datetime import tzinfo
 
 from agent.context import Trimmed, drop_turns, size
 from agent.model import ChatModel
 from agent.prompt import build
 from agent.tools import ToolSpec
+from bridge.chat_models import ModelChoice
 from bridge.compaction import Compaction, Subject
+from bridge.limits.budget import RunBudget, Spender
+from bridge.limits.keys import MODEL, TOOLS_OFF
+from bridge.limits.policies import zone_of
+from bridge.limits.policy import Policy
+from bridge.limits.prompt import instructions_of
 from bridge.loading import load
 from bridge.outage import Outages
 from bridge.session import memory_scope
 from bridge.texts import Say
-from bridge.tools import ConversationInfo, CurrentTime
+from bridge.tools import OWN_SPECS
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
-from memory.tools import ReadTranscript
 
 KEPT_TURNS = 2  # the newest ones, which /compact leaves as they are
 COMPACT_WAIT_S = 60.0  # somebody asked for the summary: it may take longer than within a run
@@ -28,12 +32,9 @@ COMPACT_WAIT_S = 60.0  # somebody asked for the summary: it may take longer than
 class ContextCommands:
     """/compact, /context and /undo."""
 
-    def __init__(
-        self, services: TurnServices, model: ChatModel, timezone: tzinfo, outages: Outages
-    ) -> None:
+    def __init__(self, services: TurnServices, models: ModelChoice, outages: Outages) -> None:
         self._services = services
-        self._model = model
-        self._timezone = timezone
+        self._models = models
         self._outages = outages
 
     async def compact(
@@ -48,17 +49,22 @@ class ContextCommands:
         trimmed = drop_turns(Trimmed(before), len(before.turns) - KEPT_TURNS)
         if not trimmed.dropped:
             return say("nothing_to_compact")
-        model = self._services.ratios.corrected(self._model)
+        policy, person = self._policy(message), message.sender.id
+        model = self._model(policy)
+        run_id = f"c{secrets.token_hex(8)}"
         subject = Subject(
             session,
             place.key,
-            f"c{secrets.token_hex(8)}",
-            message.sender.id,
+            run_id,
+            person,
             memory_scope(message.address),
-            self._timezone,
+            zone_of(policy),
         )
+        spender = Spender(session, message.address, person, policy)
+        services = self._services
+        budget = RunBudget(services.usage, services.gate, spender, run_id, say)
         keeper = Compaction(
-            self._services.compaction(self._services.gate),
+            services.compaction(budget),
             subject,
             model,
             loaded.starts,
@@ -84,9 +90,14 @@ class ContextCommands:
         context = await services.conversations.context(session)
         working = load(context, None).working
         everything = await services.conversations.size(session)
-        model = services.ratios.corrected(self._model)
-        system = build(services.settings.instructions, group=not message.address.private)
-        fixed = model.sizes.fixed(system, _tool_specs(services) if model.traits.tools else ())
+        policy = self._policy(message)
+        model = self._model(policy)
+        system = build(
+            instructions_of(services.settings.instructions, policy),
+            group=not message.address.private,
+        )
+        offered = _tool_specs(services, policy) if model.traits.tools else ()
+        fixed = model.sizes.fixed(system, offered)
         window = min(services.settings.budget_tokens or model.context_tokens, model.context_tokens)
         return say(
             "context",
@@ -97,6 +108,12 @@ class ContextCommands:
             left=everything.messages - len(context.messages),
             note=say("yes" if working.note else "no"),
         )
+
+    def _policy(self, message: InboundMessage) -> Policy:
+        return self._services.policies.of(message.address, message.sender.id)
+
+    def _model(self, policy: Policy) -> ChatModel:
+        return self._services.ratios.corrected(self._models.named(policy[MODEL])[0])
 
     async def undo(self, place: SessionPlace, say: Say) -> str:
         """The last exchange leaves the context."""
@@ -112,7 +129,7 @@ class ContextCommands:
         return say("undone", question=short)
 
 
-def _tool_specs(services: TurnServices) -> tuple[ToolSpec, ...]:
+def _tool_specs(services: TurnServices, policy: Policy) -> tuple[ToolSpec, ...]:
     """The tools that a turn offers (`bridge.turn`)."""
-    own = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec)
-    return (*own, *(tool.spec for tool in services.more_tools))
+    specs = (*OWN_SPECS, *(tool.spec for tool in services.more_tools))
+    return tuple(spec for spec in specs if spec.name not in policy[TOOLS_OFF])

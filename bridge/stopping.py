@@ -190,7 +190,7 @@ class Stopping:
         if run is None or message.address.private or self._may_stop(message, run.person):
             return False
         channel = self._channels[message.address.channel]
-        return await channel.is_admin(message.address, message.sender.id)
+        return bool(await channel.is_admin(message.address, message.sender.id))
 
     def _drop_waiting(self, message: InboundMessage, place: SessionPlace) -> tuple[InboxKey, ...]:
         """Only a command or word reaches waiting messages: a button belongs to its own answer."""

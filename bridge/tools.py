@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
+from typing import Final
 
 from agent.messages import JsonObject
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from memory.conversations import ConversationSize
+from memory.memory_tools import MEMORY_SPECS
 from memory.tools import ReadTranscript
 
 _NOTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def tool_names(more: Iterable[Tool]) -> frozenset[str]:
-    """The names of the tools that a turn may offer (`bridge.turn`)."""
-    own = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec)
-    return frozenset(spec.name for spec in (*own, *(tool.spec for tool in more)))
 
 
 class CurrentTime:
@@ -60,3 +56,12 @@ class ConversationInfo:
             f"{size.messages} messages, {size.characters} characters, "
             f"since {began:%Y-%m-%d %H:%M} ({context.timezone})"
         )
+
+
+# What a turn offers by itself (`bridge.turn`).
+OWN_SPECS: Final = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec, *MEMORY_SPECS)
+
+
+def tool_names(more: Iterable[Tool]) -> frozenset[str]:
+    """The names of the tools that a turn may offer."""
+    return frozenset(spec.name for spec in (*OWN_SPECS, *(tool.spec for tool in more)))

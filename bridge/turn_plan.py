@@ -25,8 +25,10 @@ from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
+from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.policies import PolicyStore
 from memory.runs import BegunRun, Runs
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
@@ -65,6 +67,8 @@ class TurnServices:
     gate: MonthlyGate
     settings: TurnSettings
     policies: ChatPolicies
+    notebook: Notebook
+    limits: PolicyStore
     pictures: Pictures = field(default_factory=Pictures)
     more_tools: tuple[Tool, ...] = ()
 

@@ -331,9 +331,10 @@ class Channel(Protocol):
         message are of no more use and are taken away. Never raises."""
         ...
 
-    async def is_admin(self, to: Address, person: str) -> bool:
-        """Whether the platform says that the person administers this chat (Slack: the workspace).
-        False when it does not answer. Never raises."""
+    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+        """Whether the platform says that the person administers this chat (Slack: the workspace);
+        `managing`: and may change what it is (Telegram: its info). None when it does not answer.
+        Never raises."""
         ...
 
     async def fetch(self, attachment: Attachment) -> bytes:

@@ -142,7 +142,7 @@ class ConsoleChannel:
     ) -> None:
         """Ctrl-C needs no notice: the answer itself ends with it."""
 
-    async def is_admin(self, to: Address, person: str) -> bool:
+    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool:
         """Whoever sits at the terminal."""
         return True
 

@@ -121,7 +121,7 @@ class FakeChannel:
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
     spent: list[str] = field(default_factory=list[str])
-    admins: set[str] = field(default_factory=set[str])
+    admins: set[str] | None = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
@@ -172,9 +172,9 @@ class FakeChannel:
             self.spent.append(message.press.value)
         self.changed.set()
 
-    async def is_admin(self, to: Address, person: str) -> bool:
-        """Whether `admins` holds the person."""
-        return person in self.admins
+    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+        """Whether `admins` holds the person; None where `admins` is None."""
+        return None if self.admins is None else person in self.admins
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """What `files` holds under the attachment's ref."""

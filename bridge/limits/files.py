@@ -59,7 +59,7 @@ class PolicyFiles:
     def __init__(self, data: Path, store: PolicyStore, known: Known) -> None:
         self._folder = data / GROUPS
         self._store = store
-        self._known = known
+        self.known = known
         self._beside: Beside | None = None
         self._seen: dict[PolicyPlace, _Seen] = {}
         self._writing: set[PolicyPlace] = set()
@@ -133,7 +133,7 @@ class PolicyFiles:
         if raw is None:
             reading = Reading(faults=(Fault(0, 0, "", "cannot be read"),))
         else:
-            reading = read(raw, self._known, TOPIC_KEYS if place.topic else KEYS)
+            reading = read(raw, self.known, TOPIC_KEYS if place.topic else KEYS)
         if not reading.faults:
             if self._beside is not None:
                 self._beside(self._keep(place, raw or b""), "limits are kept")
@@ -143,14 +143,14 @@ class PolicyFiles:
         if seen is not None:
             return FileState(seen.state.values, reading.faults)
         stored = await self._store.get(place)
-        before = read(stored.text.encode(), self._known, TOPIC_KEYS if place.topic else KEYS)
+        before = read(stored.text.encode(), self.known, TOPIC_KEYS if place.topic else KEYS)
         if not stored.revision:
             log.warning("%s: was never without faults: the channel's limits hold", path)
         return FileState(before.values, reading.faults)
 
     async def _keep(self, place: PolicyPlace, raw: bytes) -> None:
         """Let the database know the text that holds; the file's writer has changed it."""
-        if place in self._writing or read(raw, self._known).faults:
+        if place in self._writing or read(raw, self.known).faults:
             return
         text = raw.decode("utf-8")
         try:
@@ -187,7 +187,7 @@ class PolicyFiles:
             faults = (
                 (Fault(0, 0, "", "cannot be read"),)
                 if raw is None
-                else read(raw, self._known, keys).faults
+                else read(raw, self.known, keys).faults
             )
             found += located(path, faults)
         return found

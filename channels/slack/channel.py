@@ -182,7 +182,7 @@ class SlackChannel:
             return code in _DONE_ALREADY
         return True
 
-    async def is_admin(self, to: Address, person: str) -> bool:
+    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether the person is an admin or owner of the workspace, asked anew each time."""
         return await administers(self._api, to.account, person)
 

@@ -71,14 +71,14 @@ class People:
             self._entries.popitem(last=False)
 
 
-async def administers(api: SlackApi, team: str, person: str) -> bool:
+async def administers(api: SlackApi, team: str, person: str) -> bool | None:
     """Whether the person is an admin or owner of the workspace `team`; False for those of other
-    workspaces, whose channels may be shared, and when Slack does not say. Never raises."""
+    workspaces, whose channels may be shared, and None when Slack does not say. Never raises."""
     try:
         answer = await api.read("users.info", {"user": person})
     except FAILURES as error:
         log.warning("whether %s is an admin is not known: %s", person, code_of(error))
-        return False
+        return None
     match answer.get("user"):
         case {"is_admin": True} | {"is_owner": True}:
             return _belongs_to(answer["user"], team)

@@ -173,18 +173,23 @@ class TelegramChannel:
         except ChannelError as error:
             log.info("the buttons of message %s stay: %s", press.message_id, type(error).__name__)
 
-    async def is_admin(self, to: Address, person: str) -> bool:
-        """Whether Telegram lists the person among the administrators of the group. About one member
-        a bot is told for certain only where it is an administrator itself; the list it always gets.
-        Whoever writes as the group is one of them, anonymously."""
+    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+        """Whether Telegram lists the person among the administrators of the group; `managing`: those
+        who may change its info. About one member a bot is told for certain only where it is an
+        administrator itself; the list it always gets. Whoever writes as the group is one of them,
+        anonymously."""
         if to.private or person == to.chat:
             return not to.private
         try:
             admins = await self._api.bot.get_chat_administrators(int(to.chat))
         except TelegramError as error:
             log.warning("who administers chat %s is not known: %s", to.chat, name_of(error))
-            return False
-        return any(str(admin.user.id) == person for admin in admins)
+            return None
+        return any(
+            str(admin.user.id) == person
+            and (not managing or getattr(admin, "can_change_info", True))  # an owner may
+            for admin in admins
+        )
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """An image up to 20 MB, checked to be one, or a text up to 1 MB."""

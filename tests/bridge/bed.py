@@ -40,8 +40,10 @@ from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
+from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.policies import PolicyStore
 from memory.runs import Runs
 from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
@@ -106,12 +108,14 @@ class Bed:
             backlog=BacklogStore(database),
             folders=ChatFolders(folder),
             daily=DailyFiles(folder / "memory"),
+            notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
             gate=MonthlyGate(usage, limit_usd=limit_usd, zone=UTC),
             transcripts=Transcripts(database, folder / "transcripts"),
             ratios=Ratios(TokenRatios(database)),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
+            limits=PolicyStore(database),
             policies=chat_policies(replace(layers, top=top), folder, database, chats, known),
             more_tools=tuple(more_tools),
         )

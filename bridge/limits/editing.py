@@ -1,0 +1,74 @@
+"""Changes of a chat's lines: only the keys that are named change; comments and order stay. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bridge.limits.keys import BY_NAME
+from bridge.limits.policy import Values, clamped
+from bridge.limits.reading import plain_key
+from bridge.yaml_source import Fault
+
+_KEY = re.compile(r"""["']?(?P<key>[A-Za-z][\w \t-]*?)["']?[ \t]*[:：](?:\s|$)""")
+_COMMENT = re.compile(r"\s+#.*$")
+
+
+def edited(text: str, values: Values, removed: Iterable[str]) -> str:
+    """The text with these values, and without the keys of `removed`."""
+    lines = text.splitlines()
+    wanted: dict[str, str | None] = dict.fromkeys(removed)
+    wanted |= {name: BY_NAME[name].show(value) for name, value in values.items()}
+    for name, shown in wanted.items():
+        lines = _with(lines, name, shown)
+    return "\n".join(lines).strip("\n") + "\n" if any(map(str.strip, lines)) else ""
+
+
+def _with(lines: list[str], name: str, shown: str | None) -> list[str]:
+    span = _span(lines, name)
+    if span is None:
+        return lines if shown is None else [*lines, f"{name}: {shown}"]
+    start, end = span
+    comment = _COMMENT.search(lines[start])
+    plain = end == start + 1 and not re.search("[\"']", lines[start])
+    tail = comment[0] if comment and plain else ""
+    return [*lines[:start], *([] if shown is None else [f"{name}: {shown}{tail}"]), *lines[end:]]
+
+
+def _span(lines: list[str], name: str) -> tuple[int, int] | None:
+    """Where the key stands, with the lines that go on with its value."""
+    for start, line in enumerate(lines):
+        found = _KEY.match(line)
+        if found is None or plain_key(found["key"]) != name:
+            continue
+        end = start + 1
+        for number in range(start + 1, len(lines)):
+            if lines[number][:1] in (" ", "\t", "-"):
+                end = number + 1
+            elif lines[number].strip():
+                break
+        return start, end
+    return None
+
+
+def too_wide(values: Values, ceilings: Values) -> list[Fault]:
+    """What nobody may set here, since it would pass a ceiling."""
+    return [
+        Fault(1, 1, name, f"{key.show(value)} is above what you may set ({key.show(top)})")
+        for name, value in values.items()
+        if name in ceilings
+        for key, top in [(BY_NAME[name], ceilings[name])]
+        if clamped(key, value, top) != value
+    ]
+
+
+def differences(before: Values, after: Values) -> list[tuple[str, str, str]]:
+    """The keys that differ, each with what stood there before and stands there after; empty where
+    nothing did."""
+    names = [name for name in BY_NAME if before.get(name) != after.get(name)]
+    return [(name, _in(before, name), _in(after, name)) for name in names]
+
+
+def _in(values: Mapping[str, Any], name: str) -> str:
+    return BY_NAME[name].show(values[name]) if name in values else ""

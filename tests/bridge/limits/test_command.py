@@ -1,0 +1,154 @@
+"""/limits as people use it: shown to everybody, changed by admins, and nothing that is guessed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bridge.limits.policies import PolicyLayers
+from tests.bridge.bed import Bed, bed
+from tests.bridge.limits.test_effects import GROUP, write
+
+
+async def limits(it: Bed, args: str = "", person: str = "boss", **where: object) -> str:
+    place = {"chat": GROUP, "private": False} | where
+    return await it.ask(f"/limits {args}".rstrip(), person=person, **place)
+
+
+async def silent(it: Bed, args: str, person: str) -> None:
+    count = len(it.channel.finals)
+    await it.send(f"/limits {args}", person=person, chat=GROUP, private=False)
+    await it.bridge.idle()
+    assert len(it.channel.finals) == count
+
+
+def group_file(folder: Path) -> Path:
+    return folder / "groups" / "fake" / f"{GROUP}.yaml"
+
+
+async def test_everybody_sees_use_and_values(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_day_usd: 30\nquestions_per_person_per_day: 5")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await it.ask("Hi", person="bo", chat=GROUP, private=False)
+        await it.ask("Hi", chat=GROUP, private=False)
+        shown = await limits(it, person="ana")
+        assert "Today: 2.00 of 30.00 USD" in shown
+        assert "You today: 1.00 of 10.00 USD" in shown, "a third of the group's day"
+        assert "Your questions today: 1 of 5" in shown
+        assert "`cost_per_day_usd: 30.00`" in shown
+
+
+async def test_an_admin_sets_a_key_and_it_holds_from_the_next_message_on(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "set questions_per_person_per_day 0")
+        assert "`questions_per_person_per_day`: not set → 0" in told
+        assert group_file(tmp_path).read_text() == "questions_per_person_per_day: 0\n"
+        assert group_file(tmp_path).stat().st_mode & 0o077 == 0
+        assert "may ask here in a day" in await it.ask("Hi", chat=GROUP, private=False)
+        told = await limits(it, "set questions_per_person_per_day default")
+        assert "0 → not set" in told
+        assert not group_file(tmp_path).exists()
+        assert await it.ask("Hi", chat=GROUP, private=False) == "One."
+
+
+async def test_lines_change_only_the_keys_that_they_name(tmp_path: Path) -> None:
+    write(tmp_path, "paused: no # ours\nlanguage: de\n")
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "set\n```\nTokens per day： 50k\nlanguage: default\n```")
+        assert "`tokens_per_day`: not set → 50000" in told
+        assert group_file(tmp_path).read_text() == "paused: no # ours\ntokens_per_day: 50000\n"
+
+
+async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -> None:
+    layers = PolicyLayers(ceilings={"cost_per_day_usd": 10_000_000})
+    async with bed(tmp_path, layers=layers) as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "set\ncost_per_month_usd: 0,50\ntokens_per_day:\nfoo: 1")
+        for line in ("line 1, cost_per_month_usd: 0,50 can mean", "line 2, tokens", "line 3, foo"):
+            assert line in told
+        told = await limits(it, "set cost_per_day_usd 12")
+        assert "cost_per_day_usd: 12.00 is above what you may set (10.00)" in told
+        assert not group_file(tmp_path).exists()
+
+
+async def test_only_admins_change_and_a_no_is_said_once_an_hour(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        assert "Only admins" in await limits(it, "set paused yes", person="ana")
+        await silent(it, "set paused yes", "ana")
+        await silent(it, "undo", "ana")
+        it.channel.admins = set()  # demoted since
+        assert "Only admins" in await limits(it, "set paused yes")
+        private = await limits(it, "set paused yes", "bo", chat="bo", private=True)
+        assert "only an owner" in private
+        assert "paused" in await limits(it, "set paused yes", "owner")
+
+
+async def test_without_an_answer_of_the_platform_nothing_changes(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = None
+        assert "cannot find out right now" in await limits(it, "set paused yes")
+        assert not group_file(tmp_path).exists()
+
+
+async def test_undo_and_log(tmp_path: Path) -> None:
+    write(tmp_path, "paused: no\n")
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        await limits(it, "set tokens_per_day 50k")
+        assert "50000 → not set" in await limits(it, "undo")
+        assert group_file(tmp_path).read_text() == "paused: no\n"
+        log = (await limits(it, "log")).splitlines()
+        assert "`fake:boss`: `tokens_per_day`: 50000 → not set" in log[1]
+        assert "`fake:boss`: `tokens_per_day`: not set → 50000" in log[2]
+        assert "`file`: `paused`: not set → no" in log[3]
+
+
+async def test_a_change_by_file_wins_and_is_recorded(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        await limits(it, "set tokens_per_day 50k")
+        write(tmp_path, "tokens_per_day: 70k\n")
+        assert "no change that I could take back" in await limits(it, "undo")
+        text = await limits(it, "text")
+        assert "Revision 2" in text
+        assert "tokens_per_day: 70k" in text
+        assert "`file`: `tokens_per_day`: 50000 → 70000" in await limits(it, "log")
+
+
+async def test_a_topic_has_limits_of_its_own(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["Here."]) as it:
+        it.channel.admins = {"boss"}
+        message = it.channel.message("/limits here set paused yes", person="boss", chat=GROUP)
+        topic = replace(message.address, thread="7", private=False)
+        await it.bridge.receive(replace(message, address=topic))
+        await it.bridge.idle()
+        assert "not set → yes" in it.channel.finals[-1]
+        asked = it.channel.message("Hi", chat=GROUP)
+        await it.bridge.receive(replace(asked, address=topic))
+        await it.bridge.idle()
+        assert "paused" in it.channel.finals[-1]
+        assert await it.ask("Hi", chat=GROUP, private=False) == "Here."
+        assert "no topic" in await limits(it, "here set paused yes")
+        refused = it.channel.message("/limits here set tokens_per_day 5", person="boss", chat=GROUP)
+        await it.bridge.receive(replace(refused, address=topic))
+        await it.bridge.idle()
+        assert "cannot be set here" in it.channel.finals[-1]
+
+
+async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_path: Path) -> None:
+    write(tmp_path, "paused: yes\n")
+    async with bed(tmp_path, ["One."]) as it:
+        it.channel.admins = {"boss"}
+        assert "paused" in await it.ask("Hi", chat=GROUP, private=False)
+        write(tmp_path, "paused: maybe\ntokens_per_day: 1\n")
+        shown = await limits(it)
+        assert "line 1, paused: must be yes or no" in shown
+        assert "`paused: yes`" in shown
+        assert "mended in the file" in await limits(it, "set language de")
+    async with bed(tmp_path, ["One."]) as it:  # after a restart
+        assert "`paused: yes`" in await limits(it)
+        write(tmp_path, "paused: no\n")
+        assert await it.ask("Hi", chat=GROUP, private=False) == "One."

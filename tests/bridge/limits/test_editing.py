@@ -1,0 +1,60 @@
+"""A change names its keys; all else of a file stays as somebody has written it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.limits.editing import differences, edited, too_wide
+from bridge.limits.keys import KEYS
+from bridge.limits.kinds import Known
+from bridge.limits.reading import read
+from tests.bridge.limits.values import ceilings, layers
+
+NAMES = st.sets(st.sampled_from([key.name for key in KEYS]))
+
+
+def values(text: str) -> dict[str, Any]:
+    reading = read(text.encode(), Known())
+    assert not reading.faults, (text, reading.faults)
+    return dict(reading.values)
+
+
+@given(layers, layers, NAMES)
+def test_only_what_is_named_changes(
+    before: dict[str, Any], change: dict[str, Any], removed: set[str]
+) -> None:
+    removed -= set(change)
+    text = edited("", before, ())
+    after = values(edited(text, change, removed))
+    expected = {k: v for k, v in (before | change).items() if k not in removed}
+    assert after == expected
+    named = {name for name, _, _ in differences(before, after)}
+    assert named <= set(change) | removed
+
+
+def test_comments_order_and_long_values_stay() -> None:
+    text = (
+        "# Ours\nPaused: no   # for now\n\nblocked:\n  - 42\n  - 43\ninstructions: |\n  One.\n\n"
+        "  Two.\ntokens_per_day: 50k\n"
+    )
+    assert edited(text, {"paused": True}, ()) == text.replace("Paused: no", "paused: yes")
+    assert edited(text, {}, ["blocked"]) == text.replace("blocked:\n  - 42\n  - 43\n", "")
+    assert edited(text, {"instructions": "Three."}, ()) == text.replace(
+        "instructions: |\n  One.\n\n  Two.\n", "instructions: Three.\n"
+    )
+    assert edited("paused: no\n", {}, ["paused"]) == ""
+
+
+@given(layers, ceilings)
+def test_what_passes_no_ceiling_is_taken(wished: dict[str, Any], top: dict[str, Any]) -> None:
+    refused = {fault.key for fault in too_wide(wished, top)}
+    assert refused <= set(wished) & set(top)
+    assert not too_wide({k: v for k, v in wished.items() if k not in refused}, top)
+
+
+def test_the_sentence_is_the_one_of_the_issue() -> None:
+    (fault,) = too_wide({"cost_per_day_usd": 12_000_000}, {"cost_per_day_usd": 10_000_000})
+    assert fault.message == "12.00 is above what you may set (10.00)"
