@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from weakref import WeakValueDictionary
@@ -21,6 +21,7 @@ from bridge.session import memory_scope
 from bridge.speakers import plain_name
 from channels.base import Address
 from memory.daily import DailyFiles
+from memory.errors import StoreError
 from memory.flush import (
     Batch,
     Item,
@@ -54,6 +55,9 @@ class Owner:
     name: str
 
 
+ZoneOf = Callable[[Owner], Awaitable[tzinfo]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Whose:
     scope: str
@@ -62,8 +66,8 @@ class _Whose:
 
 
 class Flushing:
-    """`calls` None: there is no model, and digests stand in. `zone_of(owner)`: where their days begin;
-    `own_tools`: tools that tell nothing foreign."""
+    """`calls` None: there is no model, and digests stand in. `zone_of(owner)`: where their days begin
+    (None: everywhere in UTC); `own_tools`: tools that tell nothing foreign."""
 
     def __init__(
         self,
@@ -71,7 +75,7 @@ class Flushing:
         daily: DailyFiles,
         tombstones: Tombstones,
         calls: MemoryCalls | None = None,
-        zone_of: Callable[[Owner], tzinfo] = lambda owner: UTC,
+        zone_of: ZoneOf | None = None,
         own_tools: Collection[str] = (),
     ) -> None:
         self._marks = marks
@@ -117,10 +121,20 @@ class Flushing:
         `PutOff`, `CallFailed` (then it is to be tried again), `OSError`, `StoreError`."""
         lock = await self._held(session)
         try:
-            whose = _Whose(owner.scope, owner.name, self._zone_of(owner))
+            zone = UTC if self._zone_of is None else await self._zone_of(owner)
+            whose = _Whose(owner.scope, owner.name, zone)
             return await self._flush(session, whose, urgent=False)
         finally:
             lock.release()
+
+    async def after_new(self, session: int) -> None:
+        """A conversation was ended: what was said in it is kept now, or later by the clock."""
+        try:
+            owner = await self.owner(session)
+            if owner is not None:
+                await self.flush(session, owner)
+        except (PutOff, CallFailed, OSError, StoreError) as error:
+            log.info("session %d is flushed later: %s", session, error)
 
     async def _held(self, session: int) -> asyncio.Lock:
         lock = self._locks.get(session)

@@ -11,12 +11,12 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
 from bridge.consolidation import Consolidation
-from bridge.flushing import Flushing, Owner
+from bridge.flushing import Flushing, Owner, ZoneOf
 from bridge.memory_calls import CallFailed, PutOff
 from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.session import chat_of_scope
@@ -47,7 +47,7 @@ class MemoryJobs:
         marks: FlushMarks,
         flushing: Flushing,
         consolidation: Consolidation,
-        zone_of: Callable[[Owner], tzinfo],
+        zone_of: ZoneOf,
         report: Report,
     ) -> None:
         self._settings = settings
@@ -95,7 +95,7 @@ class MemoryJobs:
             if owner is None:
                 continue
             await self._plan(owner)
-            if found.newest <= idle:
+            if found.newest <= idle or found.ended:
                 sessions += 1
                 entries += await self._flush(found.session, owner)
         return f"{entries} entries of {sessions} conversations"
@@ -117,17 +117,10 @@ class MemoryJobs:
         for session in await self._marks.sessions_of(chat_of_scope(scope)):
             owner = await self._flushing.owner(session)
             if owner is not None and owner.scope == scope:
-                zone = self._zone_of(owner)
+                zone = await self._zone_of(owner)
                 day = now.astimezone(zone).date()
                 return await self._consolidation.night(scope, session, day, zone)
         return None
-
-    async def flush_beside(self, session: int) -> None:
-        """A conversation was ended: what was said in it is kept, now or by the clock."""
-        owner = await self._flushing.owner(session)
-        if owner is not None:
-            await self._plan(owner)
-            await self._flush(session, owner)
 
     # ------------------------------------------------------------------------------------------------
 
@@ -150,7 +143,7 @@ class MemoryJobs:
         return 0
 
     async def _plan(self, owner: Owner) -> None:
-        zone = str(self._zone_of(owner))
+        zone = str(await self._zone_of(owner))
         if self._planned.get(owner.scope) == zone:
             return
         spread = int.from_bytes(hashlib.sha256(owner.scope.encode()).digest()[:4], "big")

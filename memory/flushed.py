@@ -41,13 +41,15 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session with messages that are in no day file, and the time of its newest message."""
+    """A session with messages that are in no day file, and the time of its newest message. `ended`: a
+    new conversation has begun after that."""
 
     session: int
     channel: str
     account: str
     chat: str
     newest: datetime
+    ended: bool
 
 
 class FlushMarks:
@@ -113,7 +115,9 @@ class FlushMarks:
             " (SELECT m.created_at FROM messages m WHERE m.session_id = s.id"
             "  ORDER BY m.id DESC LIMIT 1) AS newest,"
             " (SELECT MAX(m.id) FROM messages m WHERE m.session_id = s.id) AS last,"
-            " COALESCE((SELECT MAX(f.last_id) FROM flushed f WHERE f.session_id = s.id), 0) AS mark"
+            " COALESCE((SELECT MAX(f.last_id) FROM flushed f WHERE f.session_id = s.id), 0) AS mark,"
+            " COALESCE((SELECT MAX(b.start_id) FROM boundaries b WHERE b.session_id = s.id"
+            "  AND b.kind = 'new'), 0) AS began"
             " FROM sessions s) WHERE last > mark AND newest <= ?" + where + " ORDER BY newest",
             (stamp(quiet_since), *(chat or ())),
         )
@@ -155,4 +159,5 @@ def _open(row: sqlite3.Row) -> OpenSession:
         str(row["account"]),
         str(row["chat"]),
         datetime.fromisoformat(row["newest"]),
+        row["began"] > row["last"],
     )

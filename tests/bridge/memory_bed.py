@@ -110,7 +110,7 @@ class MemoryBed:
         """Another one, as after a restart."""
         return Flushing(self.marks, daily, self.tombstones, self.calls, self.zone_of, OWN_TOOLS)
 
-    def zone_of(self, owner: Owner) -> tzinfo:
+    async def zone_of(self, owner: Owner) -> tzinfo:
         return self.zone
 
     async def _changed(self, scope: str) -> None:

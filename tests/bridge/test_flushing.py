@@ -287,6 +287,26 @@ async def test_the_end_of_the_day_flushes_what_is_not_idle(tmp_path: Path) -> No
         assert "late talk" in await it.day(today)
 
 
+async def test_a_conversation_that_was_ended_does_not_wait_until_it_is_idle(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, notes) as it:
+        await it.jobs.run()
+        it.now = datetime.now(UTC)
+        session = await talk(it, "I like tea")
+        await it.conversations.begin_new(session)
+        await tick(it, timedelta(minutes=6))
+        assert "I like tea" in await it.day(it.now.date())
+
+
+async def test_after_new_what_was_said_is_kept_at_once_or_by_the_clock(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, refuse) as it:
+        session = await talk(it, "I like tea")
+        await it.flushing.after_new(session)
+        assert await it.day(DAY) == ""
+        it.provider.answer = notes
+        await it.flushing.after_new(session)
+        assert "I like tea" in await it.day(DAY)
+
+
 async def test_a_group_and_a_private_chat_have_files_of_their_own(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, notes) as it:
         private, group = await it.session(ANA), await it.session(TEAM, "Bo")
