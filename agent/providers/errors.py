@@ -93,6 +93,12 @@ def refusal_of(error: Exception) -> Refusal:
     return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}")
 
 
+def tells_words(error: Exception) -> bool:
+    """Whether the text of a failed call's exception holds what the provider said."""
+    status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+    return isinstance(status, int) or bool(body)
+
+
 def _host(error: Exception) -> str:
     try:
         return str(getattr(error, "request").url.host)  # noqa: B009 - httpx2 raises where it is unset

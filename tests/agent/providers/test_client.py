@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
+import traceback
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from agent.errors import ProviderError
 from agent.messages import user_text
 from agent.provider import Completed, ModelRequest, Provider
 from agent.providers import build_provider
@@ -110,3 +113,35 @@ async def test_a_key_is_in_no_repr_and_no_error(kind: str) -> None:
             await answer(provider)
         await provider.aclose()
         assert "very-secret" not in f"{provider!r} {vars(provider)!r} {caught.value!r}"
+
+
+@pytest.mark.parametrize("where", ["refusal", "stream"])
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_no_trace_repeats_the_providers_words(kind: str, where: str) -> None:
+    """They carry ids of accounts; the refusal's own detail does not."""
+    words = "Your account org-1a2b3c4d<ak-5e6f7a8b> reached organization max RPM: 3"
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server)
+        if where == "refusal":
+            server.fail(400, words)
+        else:
+            error = {"type": "error", "error": {"type": "api_error", "message": words}}
+            event = f"event: error\ndata: {json.dumps(error)}\n\n"
+            server.answer("Hello").insert(0, event)
+        with pytest.raises(ProviderError) as caught:
+            await answer(provider)
+        await provider.aclose()
+    trace = "".join(traceback.format_exception(caught.value))
+    assert "reached organization max RPM" in trace
+    assert "org-1a2b3c4d" not in trace
+    assert "ak-5e6f7a8b" not in trace
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_trace_tells_why_there_was_no_connection(kind: str) -> None:
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server)
+    with pytest.raises(ProviderError) as caught:
+        await answer(provider)
+    await provider.aclose()
+    assert "ConnectError" in "".join(traceback.format_exception(caught.value))
