@@ -3,13 +3,11 @@ quietly, none sees another, and what came during an outage is neither lost nor a
 
 Asserted elsewhere already:
 
-    82   e2e/test_telegram.py: a_redelivered_update_is_answered_once (under another update id)
-    89   channels/telegram/test_parse.py: other_changes_of_the_bots_place_are_nothing,
-         e2e/test_telegram.py: a_poison_update_does_not_block_the_queue
     106  channels/slack/test_catch_up.py: after_a_lost_connection_it_reads_again_from_before_the_loss
-    119  bridge/test_agent_bridge.py and bridge/test_context.py: /new begins at a boundary, rows stay
     140  memory/test_chats.py: every_column_that_can_name_a_chat_follows_it_or_says_why_not
-    167, 168  bridge/test_agent_bridge.py and bridge/test_pure.py: speakers' labels
+
+All other entries of these groups: test_delivery_*.py, test_intake_*.py, test_restart.py,
+test_persistence.py and test_leakage.py.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ wiped.
 
     110  here
     114, 116, 117, 120, 121   test_restart.py
-    118  here; memory/test_flush.py: each line is in one note
-    119  here; bridge/test_context.py: what a new conversation leaves out stays stored
+    118  here; memory/test_flush.py: every_message_is_in_one_span_whatever_the_clock_did
+    119  here
     122  test_chats.py: what was written while the bot was down is answered in order
 """
 
