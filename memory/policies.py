@@ -91,4 +91,15 @@ class PolicyStore:
         return [Change(*map(str, row)) for row in rows]
 
 
+class NothingStored(PolicyStore):
+    """Where there is no database yet."""
+
+    def __init__(self) -> None:
+        """Nothing to be read from."""
+
+    async def get(self, place: PolicyPlace) -> StoredPolicy:
+        """Nothing."""
+        return StoredPolicy()
+
+
 _GET = "SELECT text, revision FROM policies WHERE channel = ? AND chat = ? AND topic = ?"

@@ -2,19 +2,97 @@
 
 from __future__ import annotations
 
-from bridge.cli.options import FINE, Options, say
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bridge.cli.options import FINE, CommandFailed, Options, say, tell
+
+if TYPE_CHECKING:
+    from bridge.config import Config
+    from bridge.limits.files import PolicyFiles
+    from channels.base import Address
 
 
 def check(options: Options) -> int:
-    """Say that the configuration is fine; its faults come out as `CommandFailed`."""
-    options.load_config()
+    """Say that the configuration and all chats' limits are fine; their faults come out as
+    `CommandFailed`."""
+    from bridge.limits.files import PolicyFiles
+    from bridge.limits.layers import known_of
+    from memory.policies import NothingStored
+
+    config = options.load_config()
+    faults = PolicyFiles(options.data, NothingStored(), known_of(config)).check()
+    if faults:
+        raise CommandFailed("\n".join(faults))
     say(f"{options.config or 'environment'}: fine")
     return FINE
 
 
 def show(options: Options) -> int:
-    """The configuration as it is understood."""
+    """The configuration as it is understood; with a chat what holds there, and where it was set."""
+    config = options.load_config()
+    if options.chat:
+        asyncio.run(_show_chat(options, config))
+        return FINE
     from bridge.config import masked
 
-    say(masked(options.load_config()).rstrip())
+    say(masked(config).rstrip())
     return FINE
+
+
+async def _show_chat(options: Options, config: Config) -> None:
+    from bridge.limits.files import located
+    from bridge.limits.keys import KEYS
+    from bridge.limits.layers import layers_of
+    from bridge.limits.policies import ChatPolicies, places_of
+    from bridge.limits.policy import CEILINGS
+    from memory.errors import StoreError
+
+    address = _address(options)
+    try:
+        async with _files(options, config) as files:
+            policies = ChatPolicies(layers_of(config), files, lambda found: [found.chat])
+            await policies.read(address)
+    except StoreError as error:
+        raise CommandFailed(str(error)) from None
+    policy = policies.of(address, options.person)
+    for key in KEYS:
+        found = policy.effective[key.name]
+        origin = found.origin
+        if origin == CEILINGS and found.wished is not None:
+            origin += f" (wished: {key.show(found.wished)})"
+        say(f"{key.name}: {key.show(found.value) or '-'}  # {origin}")
+    for place in places_of(address):
+        for line in located(files.path(place), files.state(place).pending):
+            tell(f"{line}; what held before holds on")
+
+
+@asynccontextmanager
+async def _files(options: Options, config: Config) -> AsyncGenerator[PolicyFiles]:
+    """With the last good texts of the database, where there is one."""
+    from bridge.app import DATABASE
+    from bridge.limits.files import PolicyFiles
+    from bridge.limits.layers import known_of
+    from memory.database import Database
+    from memory.policies import NothingStored, PolicyStore
+
+    path, known = options.data / DATABASE, known_of(config)
+    if not path.is_file():
+        yield PolicyFiles(options.data, NothingStored(), known)
+        return
+    database = await Database.open_beside(path)
+    try:
+        yield PolicyFiles(options.data, PolicyStore(database), known)
+    finally:
+        await database.close()
+
+
+def _address(options: Options) -> Address:
+    from channels.base import Address
+
+    channel, _, chat = options.chat.partition(":")
+    if not channel or not chat:
+        raise CommandFailed("--chat must be a channel and an id, such as telegram:-1001234567890")
+    return Address(channel, "", chat, options.topic or None, private=not chat.startswith("-"))

@@ -44,6 +44,9 @@ class Options:
     repair: bool = False
     as_json: bool = False
     print_only: bool = False
+    chat: str = ""
+    topic: str = ""
+    person: str = ""
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -17,8 +17,12 @@ _COMMANDS = (
     (("run",), "run:run", "the bot: the channels that are configured, and the terminal"),
     (("chat",), "run:chat", "a conversation in the terminal only"),
     (("setup",), "setup:setup", "four questions, then the bot answers in Telegram or Slack"),
-    (("config", "check"), "config:check", "every fault of the configuration"),
-    (("config", "show"), "config:show", "the configuration with its defaults, secrets masked"),
+    (("config", "check"), "config:check", "every fault of the configuration and of chats' limits"),
+    (
+        ("config", "show"),
+        "config:show",
+        "the configuration with its defaults, secrets masked, or the limits of a --chat",
+    ),
     (("status",), "status:show", "what the running bot does: channels, queues, errors"),
     (("jobs",), "jobs:show", "what is done by the clock, and how it went"),
     (("backup",), "backup:back_up", "one archive of all that is stored, also while the bot runs"),
@@ -95,7 +99,9 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         help="the configuration; default: what the environment says"
         + (" (setup writes config.yaml)" if words == ("setup",) else ""),
     )
-    if words == ("setup",):
+    if words in _MORE_OPTIONS:
+        _MORE_OPTIONS[words](command)
+    elif words == ("setup",):
         command.add_argument(
             "--slack", action="store_true", help="Slack's tokens instead of Telegram's"
         )
@@ -118,10 +124,14 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         command.add_argument("file", type=Path, metavar=metavar, help=text)
     elif words == ("error",):
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
-    elif words == ("debug", "refusal"):
-        _add_refusal_options(command)
-    elif words == ("debug", "history"):
-        _add_list_options(command)
+
+
+def _add_chat_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--chat", default="", metavar="CHANNEL:ID", help="what holds in this chat, and why"
+    )
+    command.add_argument("--topic", default="", metavar="ID", help="in this topic of it")
+    command.add_argument("--person", default="", metavar="ID", help="for this person")
 
 
 def _add_refusal_options(command: argparse.ArgumentParser) -> None:
@@ -151,3 +161,10 @@ def _add_list_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the repaired list; what was wrong goes to errors",
     )
+
+
+_MORE_OPTIONS: Mapping[tuple[str, ...], Callable[[argparse.ArgumentParser], None]] = {
+    ("config", "show"): _add_chat_options,
+    ("debug", "refusal"): _add_refusal_options,
+    ("debug", "history"): _add_list_options,
+}

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from agent.tools import Tool
 from bridge.limits.keys import CONVERSATION, LANGUAGE, MODEL, TIMEZONE, WHO_CAN_STOP
+from bridge.limits.kinds import Known
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.sections import values_of
+from bridge.tools import tool_names
 
 if TYPE_CHECKING:
     from bridge.settings import Config
+
+
+def known_of(config: Config, more_tools: Iterable[Tool] = ()) -> Known:
+    """What a chat's lines may name."""
+    if config.local_model:
+        return Known((), tool_names(more_tools), ("embedded",))
+    usable = dict.fromkeys((config.model, *config.fallback_models, *config.models_for_chats))
+    unpriced = tuple(name for name in usable if config.models[name].price is None)
+    return Known(tuple(usable), tool_names(more_tools), unpriced)
 
 
 def layers_of(config: Config) -> PolicyLayers:
