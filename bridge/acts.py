@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from bridge.backlog import Backlog, is_backlog
 from bridge.beside import Beside
-from bridge.commands import CHANGING, RESEND, Commands
+from bridge.commands import CHANGING, NEW, RESEND, Commands
 from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.inbound import entry, load
@@ -121,6 +121,9 @@ class Acts:
         if message.command is not None and message.command.name in CHANGING:
             await self._services.inbox.close([inbox_id], "done")  # never twice
         await self._answer(message, inbox_id, sentence, spent=message.press is not None)
+        if message.command is not None and message.command.name == NEW:
+            session = await self._services.conversations.open(self._place_of(message))
+            await self._services.memory.flushing.after_new(session)
 
     async def _done(self, message: InboundMessage, inbox_id: int) -> str | None:
         """What it came to, or None where nothing more is to be said."""

@@ -26,10 +26,11 @@ from bridge.data_folder import FolderRefused, held
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.guard import LOW_BYTES, free_bytes
-from bridge.limits.kinds import Known
-from bridge.limits.layers import layers_of
+from bridge.limits.layers import known_of, layers_of
 from bridge.limits.policies import chat_policies
 from bridge.log import Redactor, setup
+from bridge.memory_jobs import MemoryJobs
+from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.pictures import Pictures
@@ -40,7 +41,6 @@ from bridge.settings import Limits
 from bridge.signals import Signals
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
-from bridge.tools import tool_names
 from bridge.turn_plan import TurnServices, TurnSettings
 from bridge.upkeep import LIMIT_S, Upkeep, open_whole
 from bridge.watch import ChannelWatch
@@ -52,7 +52,6 @@ from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.clock import stamp
 from memory.conversations import Conversations
-from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
@@ -136,6 +135,7 @@ async def serve(
             operation = Operation(config, database, data, services, channels)
             bridge.watch_providers(operation.guard.provider_changed)
             await bridge.resume()
+            jobs = services.memory.jobs
             erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
             upkeep = Upkeep(
                 config,
@@ -143,11 +143,12 @@ async def serve(
                 data,
                 services,
                 group,
-                more_handlers={ERASE_GONE: erase},
+                more_handlers={ERASE_GONE: erase, **(jobs.handlers if jobs else {})},
                 more_plans={ERASE_GONE: NIGHTLY},
             )
             helpers = [
                 *await operation.start(group),
+                *_memory_jobs(jobs, upkeep, group),
                 group.create_task(upkeep.run(), name="upkeep"),
                 group.create_task(_warm(models.usual[0].provider), name="warm"),
                 group.create_task(
@@ -175,6 +176,15 @@ async def _left_unanswered(inbox: Inbox, began: str) -> bool:
         told = f"galata: {waiting} without an answer, taken up at the next start"
         print(told, file=sys.stderr)  # noqa: T201 - to whoever started it
     return bool(waiting or failed)
+
+
+def _memory_jobs(
+    jobs: MemoryJobs | None, upkeep: Upkeep, group: asyncio.TaskGroup
+) -> list[asyncio.Task[None]]:
+    if jobs is None:
+        return []
+    jobs.bind(upkeep.scheduler)
+    return [group.create_task(jobs.run(), name="memory jobs")]
 
 
 def _settings(config: Config) -> BridgeSettings:
@@ -217,8 +227,15 @@ def turn_services(
     more_tools: tuple[Tool, ...] = (),
     models: ModelChoice = NO_MODELS,
 ) -> TurnServices:
-    """The stores and helpers that every turn uses."""
-    usage, chats = UsageStore(database), Chats(database)
+    """The stores and helpers that every turn uses. Without `models` no memory is consolidated."""
+    usage, chats, ratios = UsageStore(database), Chats(database), Ratios(TokenRatios(database))
+    errors = ErrorReporter(ErrorLog(database), redactor)
+    gate = MonthlyGate(usage, limit_usd=config.limits.cost_per_month_usd, zone=config.zone)
+    known = known_of(config, more_tools)
+    policies = chat_policies(layers_of(config), data, database, chats, known)
+    folder = data / MEMORY
+    notebook = Notebook(database, folder)
+    ground = MemoryGround(database, folder, usage, gate, ratios, policies, notebook, errors.report)
     return TurnServices(
         conversations=Conversations(database),
         inbox=Inbox(database),
@@ -229,13 +246,13 @@ def turn_services(
         chats=chats,
         backlog=BacklogStore(database),
         folders=ChatFolders(data),
-        daily=DailyFiles(data / MEMORY),
-        notebook=Notebook(database, data / MEMORY),
+        memory=memory_parts(config, ground, models),
+        notebook=notebook,
         transcripts=Transcripts(database, data / TRANSCRIPTS),
-        ratios=Ratios(TokenRatios(database)),
-        errors=ErrorReporter(ErrorLog(database), redactor),
+        ratios=ratios,
+        errors=errors,
         texts=Texts.load(),
-        gate=MonthlyGate(usage, limit_usd=config.limits.cost_per_month_usd, zone=config.zone),
+        gate=gate,
         settings=TurnSettings(
             instructions=config.instructions,
             limits=run_limits(config.limits),
@@ -243,13 +260,7 @@ def turn_services(
             budget_tokens=config.context.budget_tokens,
         ),
         limits=PolicyStore(database),
-        policies=chat_policies(
-            layers_of(config),
-            data,
-            database,
-            chats,
-            Known(models.names, tool_names(more_tools), models.unpriced),
-        ),
+        policies=policies,
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
         more_tools=more_tools,
     )

@@ -27,17 +27,6 @@ class ModelChoice:
     others: Mapping[str, ChatModel] = field(default_factory=dict[str, ChatModel])
     notes: ChatModel | None = None
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What a chat may choose."""
-        return tuple(dict.fromkeys((*(model.name for model in self.usual), *self.others)))
-
-    @property
-    def unpriced(self) -> tuple[str, ...]:
-        """Those without a price."""
-        models = {model.name: model for model in (*self.usual, *self.others.values())}
-        return tuple(name for name, model in models.items() if model.price is None)
-
     def named(self, name: str) -> tuple[ChatModel, ...]:
         """The model of that name with the usual fallbacks; the usual ones where there is none."""
         chosen = self.others.get(name)

@@ -23,6 +23,7 @@ from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
 
+NEW = "new"  # after it, what was said before goes into the day files
 RESEND = "resend"  # the last answer once more, from the outbox
 COMMANDS = frozenset(
     (

@@ -1,7 +1,8 @@
 """What leaves a context: to the day's file first, then as a note in the context, then a boundary.
 
-The note is a summary by one model call, which the day's file gets as well. A digest stands in when
-the call fails, is too slow, would cost more than the month allows, or says more than it replaces.
+The note is a summary by a model call, made while the day's file is written (`bridge.flushing`): it
+may say what a page said, which the file's notes may not. A digest stands in when the call fails, is
+too slow, would cost more than the month allows, or says more than it replaces.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from agent.model import ChatModel
 from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
 from agent.provider import Usage
 from agent.summary import Summary, as_note, digest, request, summarise, text_of_note
+from bridge.flushing import Flushing
 from memory.conversations import Boundary, Conversations
-from memory.daily import DailyFiles
 from memory.transcripts import Transcripts
 from memory.usage import UsageRow, UsageStore
 
@@ -38,7 +39,7 @@ class CompactionServices:
     """The stores that a compaction writes to."""
 
     conversations: Conversations
-    daily: DailyFiles
+    flushing: Flushing
     transcripts: Transcripts
     usage: UsageStore
     gate: Gate
@@ -84,10 +85,17 @@ class Compaction:
 
     async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
         """See `Keeper.flush`. Raises `OSError` when the day's file cannot be written."""
-        earlier = text_of_note(note)
-        text = await self._summary(dropped, earlier) if summarise else None
-        now = datetime.now(self._subject.timezone)
-        await self._services.daily.flush(self._subject.memory_scope, dropped, now, text)
+        earlier, subject = text_of_note(note), self._subject
+        summary = asyncio.ensure_future(self._summary(dropped, earlier)) if summarise else None
+        try:
+            await self._services.flushing.leave(
+                subject.session, subject.memory_scope, subject.timezone
+            )
+            text = await summary if summary is not None else None
+        finally:
+            if summary is not None:
+                summary.cancel()
+                await asyncio.gather(summary, return_exceptions=True)
         return as_note(text or digest(dropped, earlier))
 
     async def _summary(self, dropped: Sequence[Message], earlier: str | None) -> str | None:

@@ -10,6 +10,7 @@ from agent.messages import Block, Message, TextBlock
 from bridge.pictures import Pictures
 from channels.base import Attachment, Channel, InboundMessage
 from channels.errors import FileRefused
+from memory.flush import ATTACHED, QUOTED
 
 # What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
 # at 4,096, Slack at 40,000.
@@ -69,7 +70,7 @@ def _said(messages: Sequence[InboundMessage]) -> str:
             continue
         if message.quote:
             quoted = _quoted(message.quote)
-            texts.append(f"[In reply to this message, which is not mine:]\n{quoted}")
+            texts.append(f"{QUOTED}\n{quoted}")
         texts.append(words)
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
@@ -114,7 +115,7 @@ async def _attached(attachment: Attachment, channel: Channel, pictures: Pictures
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileRefused("no_text") from None
-    return TextBlock(f"[The attached file {_file_name(attachment.name)}:]\n{text}")
+    return TextBlock(f"{ATTACHED}{_file_name(attachment.name)}:]\n{text}")
 
 
 def _file_name(name: str) -> str:

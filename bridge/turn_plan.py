@@ -14,6 +14,7 @@ from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.policy import Policy
+from bridge.memory_parts import MemoryParts
 from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
@@ -22,7 +23,6 @@ from channels.base import Channel
 from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
-from memory.daily import DailyFiles
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.notebook import Notebook
@@ -59,7 +59,7 @@ class TurnServices:
     chats: Chats
     backlog: BacklogStore
     folders: ChatFolders
-    daily: DailyFiles
+    memory: MemoryParts
     transcripts: Transcripts
     ratios: Ratios
     errors: ErrorReporter
@@ -75,7 +75,7 @@ class TurnServices:
     def compaction(self, gate: Gate) -> CompactionServices:
         """Those that a compaction writes to; `gate` may forbid its summary."""
         return CompactionServices(
-            self.conversations, self.daily, self.transcripts, self.usage, gate
+            self.conversations, self.memory.flushing, self.transcripts, self.usage, gate
         )
 
 

@@ -20,10 +20,12 @@ from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.backlog import BacklogTiming
 from bridge.chat_models import ModelChoice
 from bridge.errors import ErrorReporter
+from bridge.flushing import Flushing
 from bridge.gate import MonthlyGate
 from bridge.limits.kinds import Known
 from bridge.limits.policies import PolicyLayers, chat_policies
 from bridge.log import Redactor
+from bridge.memory_parts import MemoryParts
 from bridge.ratios import Ratios
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
@@ -38,14 +40,17 @@ from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.errorlog import ErrorLog
+from memory.flushed import FlushMarks
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
+from memory.nights import Nights
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
 from memory.policies import PolicyStore
 from memory.runs import Runs
 from memory.token_ratios import TokenRatios
+from memory.tombstones import Tombstones
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
@@ -64,6 +69,13 @@ def chat_model(provider: Provider, name: str = "m", *, window: int = 100_000) ->
         Estimator(Family.UNKNOWN),
         lambda usage: 1_000_000,
     )
+
+
+def without_model(database: Database, folder: Path) -> MemoryParts:
+    """Day files get digests, and no night comes."""
+    daily = DailyFiles(folder)
+    flushing = Flushing(FlushMarks(database), daily, Tombstones(database))
+    return MemoryParts(flushing, Nights(database, daily), None)
 
 
 class Bed:
@@ -96,7 +108,7 @@ class Bed:
             "conversation": scope,
             "who_can_stop": who_can_stop,
         }
-        known = Known(choice.names, tool_names(more_tools), choice.unpriced)
+        known = Known(tuple(choice.others), tool_names(more_tools))
         self.services = TurnServices(
             conversations=Conversations(database),
             inbox=Inbox(database),
@@ -107,7 +119,7 @@ class Bed:
             chats=chats,
             backlog=BacklogStore(database),
             folders=ChatFolders(folder),
-            daily=DailyFiles(folder / "memory"),
+            memory=without_model(database, folder / "memory"),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),

@@ -653,7 +653,7 @@ async def test_what_leaves_the_context_is_in_the_day_file_once(tmp_path: Path) -
         assert it.said()[0][1].startswith("[Earlier conversation")
     (day,) = (tmp_path / "memory").glob("*/*.md")
     kept = day.read_text()
-    assert [kept.count(f"q{i}\n") for i in range(4)] == [1, 1, 1, 1]
+    assert [kept.count(f"** q{i} [") for i in range(4)] == [1, 1, 1, 1]
     assert "Earlier conversation" not in kept
 
 

@@ -23,6 +23,7 @@ from bridge.restore import RestoreFailed, restore
 from memory.conversations import Conversations, SessionPlace
 from memory.daily import DailyFiles
 from memory.database import Database
+from memory.flush import Entry
 from memory.migrate import migrations
 from memory.transcripts import Transcripts
 
@@ -43,7 +44,8 @@ class Bot:
         session = await conversations.open(PLACE)
         question = user_text("Where is the key?")
         await conversations.append(session, "r1", [(0, question)])
-        await DailyFiles(self.data / "memory").flush(PLACE.key, [question], NOW)
+        entry = Entry(NOW.date(), "## 04:30", f"\n## 04:30\n\n{question.text}\n")
+        await DailyFiles(self.data / "memory").keep(PLACE.key, entry)
         await Transcripts(self.database, self.data / "transcripts").snapshot(
             session, PLACE.key, [question], NOW
         )

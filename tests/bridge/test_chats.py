@@ -13,6 +13,8 @@ from bridge.scheduler import Due
 from bridge.session import rekeyed, session_of
 from channels.base import Address, InboundMessage
 from memory.chats import ChatPlace
+from memory.daily import DailyFiles
+from memory.flush import Entry as DayEntry
 from memory.scopes import scope_folder
 from tests.bridge.bed import Bed, bed
 
@@ -118,7 +120,9 @@ async def test_memory_and_transcripts_follow_and_are_joined(tmp_path: Path) -> N
             session = await services.conversations.open(place)
             said = [user_text(word)]
             scope = bridge.chats.memory_scope(address)
-            await services.daily.flush(scope, said, noon)
+            heading = f"## 12:00–12:00 · conversation {session}, messages 1–2"
+            daily = DailyFiles(tmp_path / "memory")
+            await daily.keep(scope, DayEntry(noon.date(), heading, f"\n{heading}\n\n{word}\n"))
             await services.transcripts.snapshot(session, place.key, said, noon)
         await made.bridge.receive(moved(made))
         await made.bridge.idle()

@@ -57,6 +57,9 @@ async def test_an_entry_stands_once_however_often_it_is_kept(tmp_path: Path) -> 
     daily = DailyFiles(tmp_path)
     assert [await daily.keep(SCOPE, entry("1")) for _ in range(3)] == [True, False, False]
     assert (await daily.read(SCOPE, DAY)).decode() == entry("1").text
+    path = scope_path(tmp_path, SCOPE, f"{DAY}.md")
+    modes = (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777)
+    assert modes == (0o600, 0o700)
     assert await daily.days(SCOPE) == [DAY]
     assert await daily.days("person:telegram:1:8") == []
 

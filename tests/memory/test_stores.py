@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.messages import Message as M
-from agent.messages import ToolUseBlock, assistant_text, user_text
+from agent.messages import assistant_text, user_text
 from agent.provider import Usage
 from memory.conversations import Boundary, Conversations, SessionPlace
-from memory.daily import DailyFiles, digest
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
@@ -263,24 +261,3 @@ async def test_usage_is_booked_once_and_summed(database: Database) -> None:
     assert await usage.cost_since(datetime.now(UTC) - timedelta(days=1)) == 1_500
     assert await usage.cost_since(datetime.now(UTC) + timedelta(days=1)) == 0
     assert await usage.of_session(session) == (1, Usage(10, 5))
-
-
-async def test_day_files_are_appended_whole_and_private(tmp_path: Path) -> None:
-    files = DailyFiles(tmp_path / "memory")
-    now = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
-    talk = [user_text("I moved to Bern."), M("assistant", (ToolUseBlock("a", "now", {}),))]
-    paths = await asyncio.gather(*(files.flush("telegram:1:7", talk, now) for _ in range(20)))
-    path = paths[0]
-    assert path is not None
-    assert path.name == "2026-11-30.md"
-    assert path.read_text() == digest(talk, now) * 20
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert await files.flush("telegram:1:7", [], now) is None
-
-
-async def test_half_a_character_does_not_keep_the_rest_from_the_days_file(tmp_path: Path) -> None:
-    talk = [user_text("It is in \udcff.txt."), user_text("Thanks.")]
-    path = await DailyFiles(tmp_path).flush("telegram:1:7", talk, datetime.now(UTC))
-    assert path is not None
-    assert "It is in ?.txt." in path.read_text()
-    assert "Thanks." in path.read_text()

@@ -1,0 +1,96 @@
+"""The parts of the memory that ask a model, as the configuration wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+from agent.model import ChatModel
+from bridge.chat_models import ModelChoice
+from bridge.config import Config
+from bridge.consolidation import Consolidation, NightStores
+from bridge.flushing import Flushing, Owner, ZoneOf
+from bridge.gate import MonthlyGate
+from bridge.limits.policies import ChatPolicies, zone_of
+from bridge.memory_calls import MemoryCalls
+from bridge.memory_jobs import MemoryJobs, Report
+from bridge.ratios import Ratios
+from bridge.session import chat_of_scope
+from bridge.tools import ConversationInfo, CurrentTime
+from memory.daily import DailyFiles
+from memory.database import Database
+from memory.flushed import FlushMarks
+from memory.memory_tools import FORGET_TOOL, REMEMBER_TOOL
+from memory.nights import Nights
+from memory.notebook import Notebook
+from memory.scopes import ChatScope
+from memory.tombstones import Tombstones
+from memory.usage import UsageStore
+
+# Tools whose results hold nothing that others wrote.
+OWN_TOOLS = frozenset(
+    {CurrentTime.spec.name, ConversationInfo.spec.name, REMEMBER_TOOL, FORGET_TOOL}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryParts:
+    """`jobs` None: there is no model, and nothing is consolidated. `nights`: what they have changed."""
+
+    flushing: Flushing
+    nights: Nights
+    jobs: MemoryJobs | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGround:
+    """What they stand on."""
+
+    database: Database
+    folder: Path
+    usage: UsageStore
+    gate: MonthlyGate
+    ratios: Ratios
+    policies: ChatPolicies
+    notebook: Notebook
+    report: Report
+
+
+def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> MemoryParts:
+    """All of them, on the same stores."""
+    settings = config.memory
+    marks, daily = FlushMarks(ground.database), DailyFiles(ground.folder)
+    tombstones, nights = Tombstones(ground.database), Nights(ground.database, daily)
+    zone = _zones(ground.policies)
+    if not models.usual:
+        flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS)
+        return MemoryParts(flushing, nights, None)
+    calls = MemoryCalls(
+        _corrected(models.notes or models.usual[0], ground.ratios),
+        ground.usage,
+        ground.gate,
+        settings.budget_percent / 100,
+    )
+    flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS)
+
+    async def changed(scope: str) -> None:
+        await ground.notebook.refresh(ChatScope(scope, *chat_of_scope(scope)))
+
+    stores = NightStores(ground.notebook.files, daily, nights, tombstones, changed)
+    consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
+    jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report)
+    return MemoryParts(flushing, nights, jobs)
+
+
+def _zones(policies: ChatPolicies) -> ZoneOf:
+    async def zone(owner: Owner) -> tzinfo:
+        await policies.read(owner.address)
+        return zone_of(policies.of(owner.address, owner.person))
+
+    return zone
+
+
+def _corrected(model: ChatModel, ratios: Ratios) -> Callable[[], ChatModel]:
+    return lambda: ratios.corrected(model)
