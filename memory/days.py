@@ -99,20 +99,31 @@ def next_month(day: Day, now: datetime, zone: tzinfo) -> datetime:
     return max(midnight(first, zone), next_day(day, now, zone))
 
 
+# A chat with the ids that it had before: its rows follow to a new id a moment after the move is known
+# (`memory.moving`).
+ITS_IDS = (
+    "chat IN (SELECT :chat UNION ALL SELECT old FROM moved_chats"
+    " WHERE channel = :channel AND account = :account AND chat = :chat)"
+)
 LATEST = (
-    "SELECT began_at, day FROM usage_days WHERE channel = ? AND account = ? AND chat = ?"
-    " ORDER BY began_at DESC LIMIT 1"
+    "SELECT began_at, day FROM usage_days WHERE channel = :channel AND account = :account"  # noqa: S608
+    f" AND {ITS_IDS} ORDER BY began_at DESC LIMIT 1"
 )
 SUMS = (
-    "SELECT COALESCE(SUM(cost_microusd) FILTER (WHERE began_at = :day), 0),"
+    "SELECT COALESCE(SUM(cost_microusd) FILTER (WHERE began_at = :day), 0),"  # noqa: S608
     " COALESCE(SUM(tokens) FILTER (WHERE began_at = :day), 0),"
     " COALESCE(SUM(cost_microusd) FILTER (WHERE began_at = :day AND person = :person), 0),"
     " COALESCE(SUM(tokens) FILTER (WHERE began_at = :day AND person = :person), 0),"
     " COALESCE(SUM(cost_microusd) FILTER (WHERE substr(day, 1, 7) = :month), 0),"
     " COALESCE(SUM(tokens) FILTER (WHERE substr(day, 1, 7) = :month), 0)"
-    " FROM usage_days WHERE channel = :channel AND account = :account AND chat = :chat"
+    f" FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
     " AND began_at >= :since"
 )
+
+
+def named(place: Place) -> dict[str, str]:
+    """The parameters of `LATEST`."""
+    return {"channel": place[0], "account": place[1], "chat": place[2]}
 
 
 def latest_of(rows: Sequence[sqlite3.Row]) -> Day | None:
@@ -124,9 +135,7 @@ def sums(place: Place, person: str, day: Day, *, month: bool) -> dict[str, str]:
     """The parameters of `SUMS`; without `month` only today's rows are read."""
     first = datetime.fromisoformat(f"{day.month}-01T00:00:00+00:00") - timedelta(days=2)
     return {
-        "channel": place[0],
-        "account": place[1],
-        "chat": place[2],
+        **named(place),
         "person": person,
         "day": day.began_at,
         "month": day.month,
@@ -142,7 +151,7 @@ def used_of(connection: sqlite3.Connection, place: Place, person: str, day: Day)
 
 def current(connection: sqlite3.Connection, place: Place, now: datetime, zone: tzinfo) -> Day:
     """The chat's day, inside a write."""
-    return day_of(now, zone, latest_of(connection.execute(LATEST, place).fetchall()))
+    return day_of(now, zone, latest_of(connection.execute(LATEST, named(place)).fetchall()))
 
 
 def count(

@@ -14,6 +14,7 @@ from typing import Literal
 from memory.clock import stamp
 from memory.conversations import SessionPlace, session_id
 from memory.database import Database
+from memory.days import ITS_IDS, Place, named
 
 Kind = Literal["turn", "act", "refused"]
 InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
@@ -25,11 +26,19 @@ _OPEN = (
     f" i.received_at FROM {_OPEN_ROWS} WHERE i.state = 'open'"
 )
 
-# Several messages with one time of the platform are one question: pictures sent together, or a text
-# that the client has cut. Telegram's times are whole seconds.
+# Pictures that were sent together are one question, and so are the full parts of a text that a client
+# has cut.
+_AS_ONE = (
+    "COALESCE(json_extract({body}, '$.album'),"
+    " IIF(json_extract({body}, '$.more_expected_s') > 0, 'cut:' || {sent_at}, {id}))"
+)
 _COUNT = (
-    "SELECT COUNT(DISTINCT sent_at), MIN(sent_at) FROM inbox WHERE channel = ? AND account = ?"
-    " AND chat = ? AND person = ? AND kind = 'turn' AND sent_at > ? AND sent_at <= ?"
+    f"SELECT COUNT(DISTINCT {_AS_ONE.format(body='body', sent_at='sent_at', id='id')}),"  # noqa: S608
+    " MIN(sent_at) FROM inbox"
+    f" WHERE channel = :channel AND account = :account AND {ITS_IDS} AND person = :person"
+    " AND kind = 'turn' AND sent_at > :since AND sent_at <= :until"
+    f" AND {_AS_ONE.format(body='body', sent_at='sent_at', id='id')}"
+    f" IS NOT {_AS_ONE.format(body=':body', sent_at=':sent_at', id='-1')}"
 )
 
 
@@ -112,9 +121,9 @@ class Inbox:
 
         return await self._database.write(op)
 
-    async def questions(self, chat: tuple[str, str, str], person: str, window: Window) -> int:
+    async def questions(self, chat: Place, person: str, window: Window) -> int:
         """How many questions the person has asked in the chat (channel, account, id)."""
-        rows = await self._database.read(_COUNT, (*chat, person, window.since, window.until))
+        rows = await self._database.read(_COUNT, _counted(chat, person, window))
         return int(rows[0][0])
 
     async def put_stop(
@@ -287,10 +296,23 @@ def _is_stored(connection: sqlite3.Connection, entry: Entry) -> bool:
 
 
 def _full(connection: sqlite3.Connection, entry: Entry, window: Window) -> Full | None:
-    """Whether the question is one too many; the messages of its own moment count as one with it."""
+    """Whether the question is one too many."""
     place = entry.place
-    who = (place.channel, place.account, place.chat, entry.person)
-    count, oldest = connection.execute(
-        f"{_COUNT} AND sent_at <> ?", (*who, window.since, window.until, entry.sent_at)
-    ).fetchone()
+    chat = (place.channel, place.account, place.chat)
+    asked = _counted(chat, entry.person, window, entry)
+    count, oldest = connection.execute(_COUNT, asked).fetchone()
     return Full(window, oldest) if count >= window.most else None
+
+
+def _counted(
+    chat: Place, person: str, window: Window, new: Entry | None = None
+) -> dict[str, str | None]:
+    """The parameters of `_COUNT`; what is one question with `new` is left out."""
+    return {
+        **named(chat),
+        "person": person,
+        "since": window.since,
+        "until": window.until,
+        "body": new.body if new is not None else None,
+        "sent_at": new.sent_at if new is not None else "",
+    }

@@ -23,6 +23,7 @@ from memory.days import (
     day_of,
     first_met,
     latest_of,
+    named,
     sums,
     used_of,
 )
@@ -110,7 +111,7 @@ class UsageStore:
 
     async def used(self, place: Place, person: str, zone: tzinfo, *, month: bool = True) -> Used:
         """What the chat and the person have used; the month's sums are 0 without `month`."""
-        rows = await self._database.read(LATEST, place)
+        rows = await self._database.read(LATEST, named(place))
         day = day_of(datetime.now(UTC), zone, latest_of(rows))
         found = await self._database.read(SUMS, sums(place, person, day, month=month))
         values = [int(value) for value in found[0]]

@@ -171,13 +171,17 @@ async def test_questions_are_counted_by_person_over_all_threads(database: Databa
     assert await inbox.questions(PLACE, "ana", MINUTE) == 2
 
 
-async def test_messages_of_one_moment_are_one_question(database: Database) -> None:
-    """Field case 138: the pictures of an album come as messages of their own."""
+@pytest.mark.parametrize("body", ['{"album": "7"}', '{"album": null, "more_expected_s": 1.5}'])
+async def test_what_was_sent_together_is_one_question(database: Database, body: str) -> None:
+    """Field case 138: the pictures of an album come as messages of their own, and so do the parts of
+    a text that its client has cut."""
     inbox = Inbox(database)
     assert await inbox.put_question(question(1, second=1), [MINUTE])
     for number in range(2, 8):
-        assert isinstance(await inbox.put_question(question(number, second=2), [MINUTE]), int)
-    assert isinstance(await inbox.put_question(question(9, second=9), [MINUTE]), Full)
+        part = replace(question(number, second=2), body=body)
+        assert isinstance(await inbox.put_question(part, [MINUTE]), int)
+    assert await inbox.questions(PLACE, "ana", MINUTE) == 2
+    assert isinstance(await inbox.put_question(question(9, second=2), [MINUTE]), Full)
 
 
 async def test_parallel_questions_do_not_pass_a_window_together(database: Database) -> None:
