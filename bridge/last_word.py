@@ -27,9 +27,20 @@ class LastWord:
         self._errors = errors
         self._run_id = run_id
 
-    async def of(self, outcome: Outcome, agent: AgentRun | None, *, shown: str) -> str:
-        """The whole reply in Markdown; `shown` is what the run has said."""
-        shown = self._short(shown)
+    async def of(
+        self,
+        outcome: Outcome,
+        agent: AgentRun | None,
+        *,
+        shown: str,
+        receipts: Sequence[str] = (),
+    ) -> str:
+        """The whole reply in Markdown; `shown` is what the run has said, `receipts` what was written
+        down for good."""
+        text = await self._text(outcome, agent, self._short(shown))
+        return _joined(text, "\n".join(receipts))
+
+    async def _text(self, outcome: Outcome, agent: AgentRun | None, shown: str) -> str:
         if outcome.ending == "cancelled":
             return _joined(shown, self._say("stopped"), self._effects(agent))
         if outcome.error is not None:

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from channels.base import Address
 from memory.conversations import SessionPlace
-from memory.scopes import scope_of
+from memory.scopes import ChatScope, scope_of
 
 Scope = Literal["shared", "one_per_person"]
 
@@ -33,6 +33,11 @@ def memory_scope(address: Address) -> str:
     """Whose memory a conversation belongs to: a private chat's person, or a group as a whole."""
     key = chat_key(address.channel, address.account, address.chat)
     return scope_of(key, private=address.private)
+
+
+def chat_scope(address: Address) -> ChatScope:
+    """The memory that belongs to a conversation, and whose conversations belong to it."""
+    return ChatScope(memory_scope(address), address.channel, address.account, address.chat)
 
 
 def chat_of_scope(scope: str) -> tuple[str, str, str]:

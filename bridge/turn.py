@@ -30,7 +30,9 @@ from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
 from bridge.limits.prompt import instructions_of
 from bridge.loading import Asked, load, without_run
 from bridge.outage import Outages
+from bridge.overnight import overnight
 from bridge.question import GivenUp, NothingToRetry, user_message
+from bridge.run_memory import RunMemory, receipt_lines
 from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
@@ -73,6 +75,7 @@ class Turn:
         self._display = Display(self._sink, self._say("retrying"), longest)
         self._last_word = LastWord(self._say, services.errors, plan.run_id, longest)
         self._agent: AgentRun | None = None
+        self._memory: RunMemory | None = None
         self._question: Message | None = None
         self.settled = False  # else its messages wait again
         self.unstored: StoreError | None = None  # why they wait, if nothing could be stored
@@ -89,12 +92,25 @@ class Turn:
             raise GivenUp
         question = self._question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
+        own_words = await self._own_words()
         context, id_ = await asyncio.gather(
             services.conversations.context(plan.session),
-            services.runs.begin(plan.session, plan.run_id, question, plan.inbox_ids),
+            services.runs.begin(
+                plan.session, plan.run_id, question, plan.inbox_ids, own_words=own_words
+            ),
         )
         self._journal.begun()
-        self._agent = await self._prepare(run, context, Asked(plan.run_id, question, id_))
+        context = without_run(context, plan.retry_of)
+        memory = self._memory = RunMemory(
+            services,
+            plan,
+            context,
+            question,
+            own_words=own_words,
+            new_messages=lambda: self._agent.last_run_new_messages if self._agent else (),
+        )
+        asked = Asked(plan.run_id, question, id_)
+        self._agent = await self._prepare(run, context, asked, memory)
         await self._agent.execute()
 
     def _open_sink(self) -> ReplySink:
@@ -122,18 +138,29 @@ class Turn:
             raise NothingToRetry
         return question
 
-    async def _prepare(self, run: ActiveRun, context: Context, asked: Asked) -> AgentRun:
+    async def _own_words(self) -> bool:
+        """Whether the person wrote all of the question themselves; of /retry, that which is asked
+        again."""
+        plan = self._plan
+        if plan.retry_of is not None:
+            return await self._services.runs.own_words(plan.retry_of)
+        return all(message.own_words for message in plan.question.messages)
+
+    async def _prepare(
+        self, run: ActiveRun, context: Context, asked: Asked, memory: RunMemory
+    ) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(without_run(context, plan.retry_of), asked)
+        loaded = load(context, asked)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
             system=build(
                 instructions_of(settings.instructions, plan.policy),
                 group=plan.question.speaker is not None,
+                memory=await memory.begin(),
             ),
-            toolbox=Toolbox(self._tools()),
+            toolbox=Toolbox(self._tools(memory)),
             history=loaded.working,
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
             limits=settings.limits,
@@ -160,12 +187,13 @@ class Turn:
         plan = self._plan
         return Spender(plan.session, plan.question.newest.address, plan.person, plan.policy)
 
-    def _tools(self) -> Sequence[Tool]:
+    def _tools(self, memory: RunMemory) -> Sequence[Tool]:
         session, services = self._plan.session, self._services
         tools: tuple[Tool, ...] = (
             CurrentTime(),
             ConversationInfo(lambda: services.conversations.size(session)),
             ReadTranscript(services.transcripts, session),
+            *memory.tools,
             *services.more_tools,
         )
         return [tool for tool in tools if tool.spec.name not in self._plan.policy[TOOLS_OFF]]
@@ -214,11 +242,28 @@ class Turn:
                 self.unstored = error
                 await self._quietly(self._sink.discard())
                 return  # they stay open: the lane tries again
-        text = await self._last_word.of(outcome, self._agent, shown=self._display.text)
+        text = await self._last_word.of(
+            outcome, self._agent, shown=self._display.text, receipts=self._receipts()
+        )
+        if outcome.ending == "completed" and (told := await self._overnight()):
+            text = f"{text}\n\n{told}"
         parts = await self._sink.compose(OutboundReply(text))
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
+
+    def _receipts(self) -> Sequence[str]:
+        """What the run has written down for good."""
+        if self._memory is None:
+            return ()
+        private = self._plan.question.newest.address.private
+        return receipt_lines(self._say, self._memory.receipts, private=private)
+
+    async def _overnight(self) -> str:
+        memory = self._services.memory
+        if not memory.tells:
+            return ""
+        return await overnight(memory.nights, self._plan.memory_scope, self._say)
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""

@@ -75,7 +75,7 @@ class Forgetting:
         await self._drop(chat, refs)
         receipt = Receipt("forgotten", len(forgotten.sayings))
         made(receipt)
-        runs = await self._search.runs_that_say(chat, forgotten, besides=by.run_id)
+        runs = await self._search.runs_that_say(chat, forgotten.sayings, besides=by.run_id)
 
         def op(connection: sqlite3.Connection) -> None:
             for run_id, session in (*runs, *_sources(connection, chat, sayings, by.run_id)):

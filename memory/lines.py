@@ -21,7 +21,8 @@ MARK = 4  # hexadecimal digits: of a day's lines two hardly ever have the same
 TRIES = 5  # while somebody saves the file again and again
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _OTHER = re.compile(rf"(MEMORY|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:\.md)?/([0-9a-f]{{{MARK}}})")
-_SPEAKER = re.compile(r"\s*[-*+]\s+(?:\*\*(?:user|assistant)\*\*:\s*)?(?:\[[^\]]*\]\s*)?")
+_SPEAKER = re.compile(r"\s*[-*+]\s+(?:\*\*[^*]{1,200}\*\*:?\s*)?(?:\[[^\]]*\]\s*)?")
+_SOURCES = re.compile(r"\s*\[[0-9, –-]+\]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ def lines_of(path: Path) -> list[tuple[Ref, str]]:
 
 
 def said(text: str) -> str:
-    """What a line says, normalised, without who said it."""
+    """What a line says, normalised, without who said it and where (`memory.flush`)."""
     head = _SPEAKER.match(text)
-    return normalised(text[head.end() :] if head else text)
+    return normalised(_SOURCES.sub("", text[head.end() :] if head else text))
 
 
 def drop(path: Path, refs: Collection[Ref]) -> None:

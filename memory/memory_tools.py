@@ -265,6 +265,9 @@ class Forget:
         return "\n".join([_MATERIAL, *(f"{match.ref}: {match.text}" for match in matches)])
 
 
+MEMORY_SPECS: Final = (MemorySearch.spec, MemoryRead.spec, Remember.spec, Forget.spec)
+
+
 def memory_tools(
     memory: MemoryOfRun,
 ) -> tuple[MemorySearch, MemoryRead, Remember, Forget]:

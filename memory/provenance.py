@@ -3,12 +3,16 @@ person said. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from memory.words import looser, phrases, words
+from agent.messages import Message, TextBlock, ToolResultBlock
+from memory.flush import ATTACHED, QUOTED
+from memory.words import marks
 
-LONG = 5  # letters: shorter words are in every text
+_QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
+
 MOST_FOREIGN = 0.5  # of a fact's words that only others have said
 
 
@@ -23,15 +27,31 @@ class Heard:
 Hear = Callable[[], Heard]
 
 
+def heard(messages: Iterable[tuple[Message, bool]], own_tools: Collection[str]) -> Heard:
+    """What was said in messages, each with whether its question is somebody's own words. `own_tools`:
+    tools that tell nothing that others have said. What the assistant said is neither's."""
+    own: list[str] = []
+    others: list[str] = []
+    calls: dict[str, str] = {}
+    for message, own_words in messages:
+        calls |= {call.id: call.name for call in message.tool_uses}
+        for block in message.blocks:
+            match block:
+                case TextBlock(text) if message.role == "user":
+                    if not own_words or text.startswith(ATTACHED):
+                        others.append(text)
+                        continue
+                    own.append(_QUOTE.sub(" ", text))
+                    others += _QUOTE.findall(text)
+                case ToolResultBlock() if calls.get(block.tool_use_id) not in own_tools:
+                    others += [part.text for part in block.content if isinstance(part, TextBlock)]
+                case _:
+                    pass
+    return Heard("\n".join(own), "\n".join(others))
+
+
 def is_foreign(fact: str, heard: Heard) -> bool:
     """Whether most of what the fact says was said by others and not by the person."""
-    said = _marks(fact)
-    borrowed = said & _marks(heard.others) - _marks(heard.own)
+    said = marks(fact)
+    borrowed = said & marks(heard.others) - marks(heard.own)
     return bool(said) and len(borrowed) > MOST_FOREIGN * len(said)
-
-
-def _marks(text: str) -> frozenset[tuple[str, ...]]:
-    """What tells a text from others: its long words, and pairs of characters without spaces."""
-    every = {phrase.words for phrase in looser(phrases(text.replace('"', " ")))}
-    long = {found for found in every if len(found) > 1 or len("".join(found)) >= LONG}
-    return frozenset(long or ((word,) for word in words(text)))

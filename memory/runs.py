@@ -64,19 +64,26 @@ class Runs:
         self._database = database
 
     async def begin(
-        self, session: int, run_id: str, question: Message, inbox_ids: Sequence[int]
+        self,
+        session: int,
+        run_id: str,
+        question: Message,
+        inbox_ids: Sequence[int],
+        *,
+        own_words: bool = True,
     ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
-        taken, in one transaction. The row id of the question."""
+        taken, in one transaction. `own_words`: somebody wrote all of it themselves. The row id of
+        the question."""
         row = message_row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> int:
             connection.execute(
-                "INSERT INTO runs (run_id, session_id, state, began_at)"
-                " VALUES (?, ?, 'running', ?) ON CONFLICT (run_id) DO UPDATE SET"
-                " takeovers = takeovers + (state = 'running'), state = 'running'"
-                " WHERE state <> 'settled'",
-                (run_id, session, stamp()),
+                "INSERT INTO runs (run_id, session_id, state, began_at, own_words)"
+                " VALUES (?, ?, 'running', ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
+                " takeovers = takeovers + (state = 'running'), state = 'running',"
+                " own_words = excluded.own_words WHERE state <> 'settled'",
+                (run_id, session, stamp(), own_words),
             )
             connection.execute(APPEND, row)
             _take(connection, run_id, inbox_ids)
@@ -86,6 +93,18 @@ class Runs:
             return int(next(iter(stored))[0])
 
         return await self._database.write(op)
+
+    async def own_words(self, run_id: str) -> bool:
+        """Whether somebody wrote all of the run's question themselves; false where nobody knows."""
+        rows = await self._database.read("SELECT own_words FROM runs WHERE run_id = ?", (run_id,))
+        return bool(rows and rows[0][0])
+
+    async def passed_on(self, session: int) -> set[str]:
+        """The session's runs whose question holds what somebody else wrote."""
+        rows = await self._database.read(
+            "SELECT run_id FROM runs WHERE session_id = ? AND NOT own_words", (session,)
+        )
+        return {str(row[0]) for row in rows}
 
     async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
         """The run is about to show something, and may not have begun: these messages are its own from

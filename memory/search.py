@@ -16,11 +16,11 @@ from pathlib import Path
 
 from memory.database import Database
 from memory.files import read
-from memory.indexing import Indexer, said
+from memory.indexing import Indexer, Owner, said
 from memory.pieces import entry_pieces, excerpt
 from memory.scopes import FACTS, ChatScope, scope_path
 from memory.tombstones import Forgotten, Tombstones
-from memory.words import Phrase, looser, phrases, words
+from memory.words import Phrase, looser, marks, phrases, words
 
 MOST_HITS = 10
 MOST_PHRASES = 20  # of a query; the rest is left out
@@ -133,22 +133,29 @@ class Search:
         return [str(row[0]) for row in rows]
 
     async def runs_that_say(
-        self, chat: ChatScope, forgotten: Forgotten, *, besides: str | None
-    ) -> list[tuple[str, int]]:
-        """The runs in which one of the sayings was said, with their sessions, without `besides`."""
+        self, chat: ChatScope, sayings: Iterable[str], *, besides: str | None
+    ) -> set[tuple[str, int]]:
+        """The runs in which a question and its answer together hold all that tells one of the sayings
+        from others, with their sessions, without `besides`."""
         owner = await self._indexer.catch_up(chat)
         found: set[tuple[str, int]] = set()
-        for saying in sorted(forgotten.sayings):
-            phrase = Phrase(tuple(saying.split()))
-            rows = await self._database.read(
-                "SELECT m.run_id, m.session_id, search_words.words FROM search_words"
-                " CROSS JOIN search_entries e ON e.id = search_words.rowid"
-                " JOIN messages m ON m.id = e.message_id"
-                " WHERE search_words MATCH ? AND e.owner = ? AND m.run_id IS NOT ?",
-                (owner.asking(phrase.fts()), owner.id, besides),
-            )
-            found |= {(str(r[0]), int(r[1])) for r in rows if forgotten.covers(str(r[2]))}
-        return sorted(found)
+        for saying in sayings:
+            runs: set[tuple[str, int]] | None = None
+            for mark in marks(saying):
+                these = await self._runs_with(owner, Phrase(mark))
+                runs = these if runs is None else runs & these
+            found |= runs or set()
+        return {(run_id, session) for run_id, session in found if run_id != besides}
+
+    async def _runs_with(self, owner: Owner, phrase: Phrase) -> set[tuple[str, int]]:
+        rows = await self._database.read(
+            "SELECT DISTINCT m.run_id, m.session_id FROM search_words"
+            " CROSS JOIN search_entries e ON e.id = search_words.rowid"
+            " JOIN messages m ON m.id = e.message_id"
+            " WHERE search_words MATCH ? AND e.owner = ?",
+            (owner.asking(phrase.fts()), owner.id),
+        )
+        return {(str(row[0]), int(row[1])) for row in rows}
 
 
 class _Reading:

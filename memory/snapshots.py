@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from memory.clock import stamp
 from memory.database import Database
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
 from memory.files import read
+from memory.flush import NOT_SAID
 from memory.scopes import FACTS, ChatScope, day_of, scope_path
 from memory.tombstones import Forgotten, Tombstones
 
@@ -109,12 +110,22 @@ def snapshot(
             f"{taken.characters:,} of {MOST_CHARACTERS:,} characters):\n{quoted(shown)}"
         )
     for name, text in days:
-        said = [line for line in text.splitlines() if line.strip()]
+        said = list(_said(text))
         kept = _newest(forgotten.without(said), for_days)
         for_days -= sum(map(len, kept))
         if kept:
             parts.append(f"From {name.removesuffix('.md')}:\n{quoted(kept)}")
     return "\n\n".join(parts)
+
+
+def _said(text: str) -> Iterator[str]:
+    """A day's lines, without what tools, pages, quotes and forwards said."""
+    aside = False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            aside = line.strip("# ") == NOT_SAID
+        if line.strip() and not aside:
+            yield line
 
 
 def _newest(lines: Sequence[str], room: int) -> list[str]:

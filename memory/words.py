@@ -37,6 +37,8 @@ _QUOTED = re.compile(r'"([^"]*)"')
 
 SHORTEST_BEGINNING = 3  # letters of a word that stands for longer ones too
 PAIR = 2
+LONG = 5  # letters: shorter words are in every text
+SHORT = 3
 
 
 def fold(text: str) -> str:
@@ -118,6 +120,17 @@ def looser(asked: Sequence[Phrase]) -> list[Phrase]:
             found[Phrase((word,), phrase.beginning and len(word) >= SHORTEST_BEGINNING)] = None
         found |= dict.fromkeys(_pairs(run))
     return list(found)
+
+
+def marks(text: str) -> frozenset[tuple[str, ...]]:
+    """What tells a text from others: its long words, and pairs of characters without spaces; where
+    that is one at most, shorter words as well."""
+    every = {phrase.words for phrase in looser(phrases(text.replace('"', " ")))}
+    for least in (LONG, SHORT):
+        found = {mark for mark in every if len(mark) > 1 or len("".join(mark)) >= least}
+        if len(found) > 1:
+            return frozenset(found)
+    return frozenset(every)
 
 
 def _pairs(run: Sequence[str]) -> list[Phrase]:

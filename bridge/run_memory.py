@@ -1,0 +1,114 @@
+"""A run's memory: what of it stands in the prompt, the tools, and the lines that the chat reads about
+what was changed. Fixed when the run starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from agent.messages import Message
+from agent.tools import Tool
+from bridge.session import chat_scope
+from bridge.speakers import plain_name
+from bridge.texts import Say
+from bridge.turn_plan import TurnPlan, TurnServices
+from memory.authors import Member, Receipt
+from memory.conversations import Context
+from memory.memory_tools import (
+    FORGET_TOOL,
+    READ_TOOL,
+    REMEMBER_TOOL,
+    SEARCH_TOOL,
+    MemoryOfRun,
+    memory_tools,
+)
+from memory.provenance import Heard, heard
+from memory.snapshots import MOST_SNAPSHOT
+
+OWN_TOOLS: Final = frozenset(
+    (
+        "current_time",
+        "conversation_info",
+        SEARCH_TOOL,
+        READ_TOOL,
+        REMEMBER_TOOL,
+        FORGET_TOOL,
+    )
+)
+"""Tools that tell nothing that others have said."""
+SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
+
+
+class RunMemory:
+    """For one run. `new_messages`: those of the run so far."""
+
+    def __init__(
+        self,
+        services: TurnServices,
+        plan: TurnPlan,
+        context: Context,
+        question: Message,
+        *,
+        own_words: bool,
+        new_messages: Callable[[], Sequence[Message]],
+    ) -> None:
+        self._services = services
+        self._plan = plan
+        self._context = context
+        self._question = question
+        self._own_words = own_words
+        self._new_messages = new_messages
+        self._passed_on: set[str] = set()
+        newest = plan.question.newest
+        self._chat = chat_scope(newest.address)
+        name = plain_name(newest.sender.name)
+        by = Member(plan.person, name, self._may_change_all, plan.run_id)
+        self._memory = MemoryOfRun(services.notebook, self._chat, by, own_words, self._heard)
+
+    async def begin(self) -> str:
+        """What stands in the prompt. What can be known only by reading is read here. A memory that
+        cannot be read is no reason to give no answer."""
+        plan, notebook = self._plan, self._services.notebook
+        self._passed_on = await self._services.runs.passed_on(plan.session)
+        if plan.begun is not None:
+            self.receipts.extend(await notebook.receipts(self._chat, plan.run_id))
+        most = min(model.context_tokens for model in plan.models) // SHARE_OF_WINDOW
+        try:
+            return await notebook.snapshots.of(
+                self._chat, plan.session, self._context.boundary_id, min(most, MOST_SNAPSHOT)
+            )
+        except OSError as error:
+            await self._services.errors.report(error, f"memory of run {plan.run_id}")
+            return ""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """To search, read, remember and forget."""
+        return memory_tools(self._memory)
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """What the run has changed so far."""
+        return self._memory.receipts
+
+    async def _may_change_all(self) -> bool:
+        """What others have said: in a group its admins may."""
+        plan, address = self._plan, self._plan.question.newest.address
+        return address.private or bool(await plan.channel.is_admin(address, plan.person))
+
+    def _heard(self) -> Heard:
+        before = [
+            (stored.message, stored.run_id not in self._passed_on)
+            for stored in self._context.messages
+            if stored.run_id != self._plan.run_id
+        ]
+        now = [(message, self._own_words) for message in (self._question, *self._new_messages())]
+        return heard((*before, *now), OWN_TOOLS)
+
+
+def receipt_lines(say: Say, receipts: Iterable[Receipt], *, private: bool) -> list[str]:
+    """One line for each change. Without such a line nothing was saved."""
+    where = "private" if private else "group"
+    return [
+        say(f"memory_{each.kind}_{where}", text=each.text, number=each.number) for each in receipts
+    ]
