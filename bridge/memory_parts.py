@@ -37,11 +37,13 @@ OWN_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """`jobs` None: there is no model, and nothing is consolidated. `nights`: what they have changed."""
+    """`jobs` None: there is no model, and nothing is consolidated. `nights`: what they have changed;
+    `tells`: whether the next answer says so."""
 
     flushing: Flushing
     nights: Nights
     jobs: MemoryJobs | None
+    tells: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     zone = _zones(ground.policies)
     if not models.usual:
         flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS)
-        return MemoryParts(flushing, nights, None)
+        return MemoryParts(flushing, nights, None, settings.tell_overnight)
     calls = MemoryCalls(
         _corrected(models.notes or models.usual[0], ground.ratios),
         ground.usage,
@@ -81,7 +83,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     stores = NightStores(ground.notebook.files, daily, nights, tombstones, changed)
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report)
-    return MemoryParts(flushing, nights, jobs)
+    return MemoryParts(flushing, nights, jobs, settings.tell_overnight)
 
 
 def _zones(policies: ChatPolicies) -> ZoneOf:

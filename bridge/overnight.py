@@ -1,0 +1,32 @@
+"""What a night has changed, in one line under the next answer."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from bridge.texts import Say
+from memory.errors import StoreError
+from memory.nights import Night, Nights
+
+log = logging.getLogger(__name__)
+
+TOLD_WITHIN = timedelta(days=7)  # later it is no news
+_COUNTS = ("added", "merged", "corrected", "dropped")
+
+
+async def overnight(nights: Nights, scope: str, say: Say) -> str:
+    """The line, once for each night that changed something; empty when there is nothing to tell."""
+    try:
+        night = await nights.to_tell(scope, datetime.now(UTC) - TOLD_WITHIN)
+    except StoreError as error:
+        log.warning("what the night changed is told another time: %s", error)
+        return ""
+    return "" if night is None else line(night, say)
+
+
+def line(night: Night, say: Say) -> str:
+    """`Overnight: 3 added, 1 merged, 1 dropped.`"""
+    counts = {name: int(getattr(night, name)) for name in _COUNTS}
+    parts = [say(f"overnight_{name}", count=count) for name, count in counts.items() if count]
+    return say("overnight", changes=say("overnight_comma").join(parts)) if parts else ""

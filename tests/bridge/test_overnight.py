@@ -1,0 +1,41 @@
+"""What a night has changed is said once, under the next answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from memory.nights import Night
+from tests.bridge.bed import bed
+
+NIGHT = Night(date(2026, 11, 30), "changed", added=3, merged=1, dropped=1)
+
+
+async def test_the_next_answer_says_it_and_no_other(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one", "two"]) as it:
+        message = it.channel.message("hi")
+        scope = f"person:fake:{message.address.account}:1"
+        await it.services.memory.nights.note(scope, NIGHT)
+        assert await it.ask("hi") == "one\n\n_Overnight: 3 added, 1 merged, 1 dropped._"
+        assert await it.ask("and?") == "two"
+
+
+async def test_it_is_said_in_the_persons_language(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one"], language="zh") as it:
+        account = it.channel.message("hi").address.account
+        await it.services.memory.nights.note(f"person:fake:{account}:1", NIGHT)
+        assert (await it.ask("hi")).endswith("_昨夜的记忆整理：新增 3 条，合并 1 条，删除 1 条。_")
+
+
+async def test_nothing_is_said_where_nothing_changed_or_nobody_wants_it(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one", "two"]) as it:
+        account = it.channel.message("hi").address.account
+        scope, memory = f"person:fake:{account}:1", it.services.memory
+        await memory.nights.note(scope, Night(date(2026, 11, 30), "refused", "prose"))
+        assert await it.ask("hi") == "one"
+        await memory.nights.note(scope, NIGHT)
+        assert await memory.nights.newest(scope) == NIGHT
+        silent = replace(memory, tells=False)
+        object.__setattr__(it.services, "memory", silent)
+        assert await it.ask("and?") == "two"
