@@ -31,7 +31,6 @@ from bridge.limits.prompt import instructions_of
 from bridge.loading import Asked, load, without_run
 from bridge.outage import Outages
 from bridge.overnight import overnight
-from bridge.overnight import overnight
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.run_memory import RunMemory, receipt_lines
 from bridge.texts import Say
@@ -248,8 +247,6 @@ class Turn:
         )
         if outcome.ending == "completed" and (told := await self._overnight()):
             text = f"{text}\n\n{told}"
-        if outcome.ending == "completed" and (told := await self._overnight()):
-            text = f"{text}\n\n{told}"
         parts = await self._sink.compose(OutboundReply(text))
         reply = await self._stored(outcome, parts)
         self.settled = True
@@ -261,12 +258,6 @@ class Turn:
             return ()
         private = self._plan.question.newest.address.private
         return receipt_lines(self._say, self._memory.receipts, private=private)
-
-    async def _overnight(self) -> str:
-        memory = self._services.memory
-        if not memory.tells:
-            return ""
-        return await overnight(memory.nights, self._plan.memory_scope, self._say)
 
     async def _overnight(self) -> str:
         memory = self._services.memory
