@@ -109,15 +109,15 @@ LATEST = (
     "SELECT began_at, day FROM usage_days WHERE channel = :channel AND account = :account"  # noqa: S608
     f" AND {ITS_IDS} ORDER BY began_at DESC LIMIT 1"
 )
+_HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
 SUMS = (
-    "SELECT COALESCE(SUM(cost_microusd) FILTER (WHERE began_at = :day), 0),"  # noqa: S608
-    " COALESCE(SUM(tokens) FILTER (WHERE began_at = :day), 0),"
-    " COALESCE(SUM(cost_microusd) FILTER (WHERE began_at = :day AND person = :person), 0),"
-    " COALESCE(SUM(tokens) FILTER (WHERE began_at = :day AND person = :person), 0),"
-    " COALESCE(SUM(cost_microusd) FILTER (WHERE substr(day, 1, 7) = :month), 0),"
-    " COALESCE(SUM(tokens) FILTER (WHERE substr(day, 1, 7) = :month), 0)"
-    f" FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
-    " AND began_at >= :since"
+    "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost, month.tokens"  # noqa: S608
+    " FROM (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
+    " COALESCE(SUM(cost_microusd) FILTER (WHERE person = :person), 0) AS own_cost,"
+    " COALESCE(SUM(tokens) FILTER (WHERE person = :person), 0) AS own_tokens"
+    f" {_HERE} AND began_at = :day) AS today,"
+    " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens"
+    f" {_HERE} AND began_at >= :since AND day >= :first) AS month"
 )
 
 
@@ -132,14 +132,14 @@ def latest_of(rows: Sequence[sqlite3.Row]) -> Day | None:
 
 
 def sums(place: Place, person: str, day: Day, *, month: bool) -> dict[str, str]:
-    """The parameters of `SUMS`; without `month` only today's rows are read."""
-    first = datetime.fromisoformat(f"{day.month}-01T00:00:00+00:00") - timedelta(days=2)
+    """The parameters of `SUMS`; without `month` only today's rows are read, and count as its."""
+    first = datetime.fromisoformat(f"{day.month}-01T00:00:00+00:00")
     return {
         **named(place),
         "person": person,
         "day": day.began_at,
-        "month": day.month,
-        "since": stamp(first) if month else day.began_at,
+        "first": f"{day.month}-01",
+        "since": stamp(first - timedelta(days=2)) if month else day.began_at,
     }
 
 
