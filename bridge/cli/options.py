@@ -47,6 +47,8 @@ class Options:
     chat: str = ""
     topic: str = ""
     person: str = ""
+    by: str = ""
+    since: str = ""
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -24,6 +24,7 @@ _COMMANDS = (
         "the configuration with its defaults, secrets masked, or the limits of a --chat",
     ),
     (("status",), "status:show", "what the running bot does: channels, queues, errors"),
+    (("usage",), "usage:show", "tokens and cost, by chat, person, model, purpose, day or run"),
     (("jobs",), "jobs:show", "what is done by the clock, and how it went"),
     (("backup",), "backup:back_up", "one archive of all that is stored, also while the bot runs"),
     (("restore",), "backup:restore", "unpack a backup into an empty --data folder, and check it"),
@@ -134,6 +135,21 @@ def _add_chat_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--person", default="", metavar="ID", help="for this person")
 
 
+def _add_usage_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--by",
+        choices=("chat", "person", "channel", "model", "purpose", "day", "run"),
+        default="chat",
+        help="what it is summed up by; default: chat",
+    )
+    command.add_argument(
+        "--since", default="", metavar="DATE", help="from this day on (UTC); default: 30 days"
+    )
+    command.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="default: table"
+    )
+
+
 def _add_refusal_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--status", type=int, metavar="CODE", help="the HTTP status; none for an error in a stream"
@@ -165,6 +181,7 @@ def _add_list_options(command: argparse.ArgumentParser) -> None:
 
 _MORE_OPTIONS: Mapping[tuple[str, ...], Callable[[argparse.ArgumentParser], None]] = {
     ("config", "show"): _add_chat_options,
+    ("usage",): _add_usage_options,
     ("debug", "refusal"): _add_refusal_options,
     ("debug", "history"): _add_list_options,
 }
