@@ -31,6 +31,7 @@ from bridge.limits.caps import Reach
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
 from bridge.limits.policy import Policy
+from bridge.memory_commands import MemoryCommands
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.questions import Questions, asks
@@ -144,6 +145,7 @@ class AgentBridge:
             self._outages,
             tokens,
             limits,
+            MemoryCommands(services, access, channels),
         )
         self._questions = Questions(
             services.inbox,

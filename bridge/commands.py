@@ -15,6 +15,7 @@ from bridge.gate import usd
 from bridge.lanes import Lanes
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
+from bridge.memory_commands import MemoryCommands
 from bridge.outage import Outages
 from bridge.stopping import STOP_COMMANDS, compaction_of
 from bridge.texts import Say
@@ -28,11 +29,11 @@ RESEND = "resend"  # the last answer once more, from the outbox
 COMMANDS = frozenset(
     (
         *("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status"),
-        *("whoami", RESEND, "limits"),
+        *("whoami", RESEND, "limits", "memory", "remember", "forget"),
     )
 )  # and those that stop
 CHANGING = frozenset(
-    ("new", "undo", "compact", "limits")
+    ("new", "undo", "compact", "limits", "memory", "remember", "forget")
 )  # what they do twice is not what they do once
 MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
@@ -58,6 +59,7 @@ class Commands:
         outages: Outages,
         tokens: CancelTokenRegistry,
         limits: LimitsCommand,
+        memory: MemoryCommands,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -78,6 +80,9 @@ class Commands:
             "context": self._show_context,
             "undo": self._undo,
             "limits": self._show_limits,
+            "memory": lambda call: memory.show(call.message, call.say),
+            "remember": lambda call: memory.remember(call.message, call.say),
+            "forget": lambda call: memory.forget(call.message, call.say),
         }
 
     async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:

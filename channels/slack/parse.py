@@ -25,7 +25,7 @@ STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
 COMMANDS: Final = frozenset(
     {
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
-        *("undo", "whoami", "resend", "limits"),
+        *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""

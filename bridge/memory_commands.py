@@ -1,0 +1,158 @@
+"""`/memory`, `/remember` and `/forget`: what a memory holds, and a person's own changes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+
+from bridge.access import Access
+from bridge.limits.policies import zone_of
+from bridge.session import chat_scope
+from bridge.speakers import plain_name
+from bridge.texts import Say
+from bridge.turn_plan import TurnServices
+from channels.base import Channel, InboundMessage
+from memory.authors import Member
+from memory.facts import (
+    MOST_CHARACTERS,
+    MOST_ENTRIES,
+    MOST_TEXT,
+    Fact,
+    FactsRefused,
+    Line,
+    size,
+)
+from memory.lines import ref_of
+from memory.scopes import ChatScope, day_of, scope_path
+from memory.words import normalised
+
+UNDO = "undo"  # what stands after /memory to take the last change back
+
+
+class MemoryCommands:
+    """Whose memory it is follows from where the command was sent."""
+
+    def __init__(
+        self, services: TurnServices, access: Access, channels: Mapping[str, Channel]
+    ) -> None:
+        self._services = services
+        self._notebook = services.notebook
+        self._access = access
+        self._channels = channels
+
+    async def show(self, message: InboundMessage, say: Say) -> str:
+        """Who can see it, the entries, sizes; or the last change is taken back."""
+        words = message.command.args.split() if message.command else []
+        try:
+            if words == [UNDO]:
+                return await self._undo(message, say)
+        except FactsRefused as refused:
+            return _refusal(refused, say)
+        if words:
+            return say("memory_how")
+        chat = chat_scope(message.address)
+        lines = await self._notebook.files.load(chat.scope)
+        taken = size(lines)
+        entries = [shown for line in lines if (shown := _shown(line, say))]
+        days = await asyncio.to_thread(self._days, chat)
+        parts = [
+            say("memory_who_private" if message.address.private else "memory_who_group"),
+            "\n".join(entries) or say("memory_none"),
+            say(
+                "memory_sizes",
+                entries=taken.entries,
+                most=MOST_ENTRIES,
+                characters=f"{taken.characters:,}",
+                room=f"{MOST_CHARACTERS:,}",
+                days=len(days),
+            ),
+            say("memory_how"),
+        ]
+        return "\n\n".join(parts)
+
+    async def remember(self, message: InboundMessage, say: Say) -> str:
+        """One more entry, in the person's own words."""
+        text = message.command.args.strip() if message.command else ""
+        if not text:
+            return say("remember_what")
+        chat, private = chat_scope(message.address), message.address.private
+        zone = zone_of(self._services.policies.of(message.address, message.sender.id))
+        try:
+            receipt = await self._notebook.remember(
+                chat, self._member(message), text, datetime.now(zone).date()
+            )
+        except FactsRefused as refused:
+            return _refusal(refused, say)
+        where = "private" if private else "group"
+        return say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
+
+    async def forget(self, message: InboundMessage, say: Say) -> str:
+        """Names of lines: they are forgotten. Words: what has all of them is listed."""
+        words = message.command.args.strip() if message.command else ""
+        if not words:
+            return say("forget_what")
+        chat = chat_scope(message.address)
+        refs = [ref_of(word.strip(",")) for word in words.split()]
+        named = [ref for ref in refs if ref is not None]
+        try:
+            if len(named) == len(refs):
+                by = self._member(message)
+                receipt = await self._notebook.forgetting.forget(chat, by, named)
+                where = "private" if message.address.private else "group"
+                return say(f"memory_forgotten_{where}", number=receipt.number)
+            matches = await self._notebook.forgetting.matches(chat, words)
+        except FactsRefused as refused:
+            return _refusal(refused, say)
+        if not matches:
+            return say("forget_nothing")
+        found = [f"- `{match.ref}` {match.text}" for match in matches]
+        return "\n\n".join((say("forget_matches", name=matches[0].ref), "\n".join(found)))
+
+    async def _undo(self, message: InboundMessage, say: Say) -> str:
+        if not await self._may_change_all(message):
+            return say("memory_admins_only")
+        gone, back = await self._notebook.undo(chat_scope(message.address))
+        told = [f"– {_entry(fact, say)}" for fact in gone]
+        told += [f"+ {_entry(fact, say)}" for fact in back]
+        return "\n\n".join(filter(None, (say("memory_undone"), "\n".join(told))))
+
+    def _member(self, message: InboundMessage) -> Member:
+        return Member(
+            message.sender.id,
+            plain_name(message.sender.name),
+            lambda: self._may_change_all(message),
+        )
+
+    async def _may_change_all(self, message: InboundMessage) -> bool:
+        """What others have said too: owners, and a group's admins as the platform names them."""
+        address, person = message.address, message.sender.id
+        if address.private or self._access.is_owner(address.channel, person):
+            return True
+        return bool(await self._channels[address.channel].is_admin(address, person))
+
+    def _days(self, chat: ChatScope) -> list[str]:
+        folder = scope_path(self._notebook.folder, chat.scope)
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return [name for name in names if day_of(name) is not None]
+
+
+def _shown(line: Line, say: Say) -> str:
+    """An entry with its number; a line that a hand has written as it stands."""
+    if line.fact is not None:
+        return _entry(line.fact, say)
+    return f"- {line.raw.strip().lstrip('-*+ ')}" if normalised(line.raw) else ""
+
+
+def _entry(fact: Fact, say: Say) -> str:
+    return say("memory_entry", number=fact.number, text=fact.text, day=fact.day, who=fact.who)
+
+
+def _refusal(refused: FactsRefused, say: Say) -> str:
+    return say(
+        f"memory_refused_{refused.why}",
+        number=refused.number,
+        most=MOST_TEXT,
+        entries=MOST_ENTRIES,
+        characters=f"{MOST_CHARACTERS:,}",
+    )
