@@ -1,0 +1,41 @@
+"""`galata memory reindex`: the search index over memory files and conversations is built anew."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from bridge.cli.options import FINE, CommandFailed, Options, say, tell
+from memory.errors import StoreError
+
+
+def reindex(options: Options) -> int:
+    """Build it, also while the bot runs. Raises `CommandFailed`."""
+    from bridge.app import DATABASE
+
+    path = options.data / DATABASE
+    if not path.is_file():
+        raise CommandFailed(f"{path} is not there: which --data does the bot run on?")
+    try:
+        scopes, entries = asyncio.run(_reindex(path, options.data))
+    except (StoreError, OSError) as failure:
+        raise CommandFailed(str(failure)) from None
+    say(
+        f"the index holds {entries} entries of {scopes} chats; what no chat has searched comes later"
+    )
+    return FINE
+
+
+async def _reindex(path: Path, data: Path) -> tuple[int, int]:
+    """How many scopes, and how many entries."""
+    from memory.database import Database
+    from memory.folders import MEMORY
+    from memory.indexing import Indexer
+
+    database = await Database.open_beside(path, to_write=True)
+    try:
+        scopes = await Indexer(database, data / MEMORY).reindex(tell)
+        rows = await database.read("SELECT COUNT(*) FROM search_entries")
+        return scopes, int(rows[0][0])
+    finally:
+        await database.close()
