@@ -206,9 +206,12 @@ class SlackReply(Finishing):
         """The preview's `ts`; None when it cannot have this in its place."""
         try:
             await self._delivery.update(ts, shown, passage.of_an_edit)
+        except MessageGone:
+            other = await self._instead_of(ts)
+            return other and await self._replace_preview(other, shown, item, passage)
         except ReplyRefused as error:
             log.warning("in a new message instead of the preview: %s", error)
-            return None  # the preview is removed at the end, if it is still there
+            return None  # the preview is removed at the end
         self._ts = None
         self._remember(ts, shown, item)
         return ts
@@ -247,6 +250,9 @@ class SlackReply(Finishing):
     async def _put(self, content: Content) -> None:
         if self._ts is not None:
             await self._change(self._ts, content)
+        if self._unknown:
+            self._preview.refresh_in(self._interval_s)
+            return
         if self._ts is None:
             if self._journal is not None:
                 await self._journal.showing()
@@ -263,8 +269,19 @@ class SlackReply(Finishing):
         except MessageGone:
             if not self._adopted:
                 raise
-            self._stale.append(ts)
-            self._ts, self._adopted = None, False
+            other = await self._instead_of(ts)
+            if other is not None:
+                await self._change(other, content)
+
+    async def _instead_of(self, ts: str) -> str | None:
+        """What we knew as the preview cannot be one any more. An earlier process may have begun another
+        and died before that was kept: its `ts`."""
+        self._stale.append(ts)
+        self._ts = None
+        if self._adopted:
+            self._adopted, self._unknown = False, True
+            await self._look_for_preview()
+        return self._ts
 
     async def _stop_showing(self) -> None:
         """Nothing of the preview is sent after this returns; its message is known if there is
@@ -286,9 +303,11 @@ class SlackReply(Finishing):
             except ChannelError as error:
                 log.info("no preview can be looked for: %s", error)
         self._lost = self._unknown = False
-        others = [ts for ts in found if self._first is None or ts != self._first[0]]
+        known = {*self._stale, *(self._first or ())[:1]}
+        others = [ts for ts in found if ts not in known]
         if others:
-            self._ts, *self._stale = others
+            self._ts, *more = others
+            self._stale += more
 
     async def _tidy(self, *, keep: bool, wait_s: float) -> None:
         """Take away the Stop button, and the preview, or if its text is to be kept its button. What

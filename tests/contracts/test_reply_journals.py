@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from channels.base import Delivered, ReplyPart
 from channels.errors import ChannelUnavailable, NotStored, ReplyRefused, Uncertain
-from tests.contracts.journals import Diary
+from tests.contracts.journals import Diary, Process
 from tests.contracts.places import ALL, NOTE, PLACES, OpenPlace, Place, Seen
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -235,6 +236,41 @@ async def test_no_preview_is_sent_before_its_journal_knows_of_it(chat: Place) ->
     assert diary.shown_at is not None
     assert diary.shown_at < chat.requests()
     assert len(chat.seen) == 1
+
+
+class Dying(Diary):
+    """Its process has no time to keep the preview."""
+
+    async def previewed(self, message_id: str) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("shown_again", [True, False])
+async def test_a_preview_that_was_begun_anew_and_not_kept_leaves_no_button(
+    chat: Place, shown_again: bool
+) -> None:
+    diary = Diary()
+    sink = chat.open(diary)
+    sink.show("First words")
+    await shown(chat, diary)
+    await sink.discard()
+
+    async def dies_before_it_is_kept() -> None:
+        second = chat.open(Dying(), diary.resumed)
+        second.show("Second words")
+        await asyncio.Event().wait()
+
+    process = Process(dies_before_it_is_kept())
+    await chat.wait_for(lambda: chat.seen)
+    await process.kill()
+    kept = diary.revived()
+    third = chat.open(kept, kept.resumed)
+    if shown_again:
+        third.show("Third words")
+        await chat.wait_for(lambda: any("Third words" in one.text for one in chat.seen))
+    assert (await third.finish(chat.answer(1, previewed=True))).complete
+    await chat.wait_for(lambda: chat.buttons == 0)
+    assert chat.letters == "a"
 
 
 async def test_a_preview_of_an_earlier_process_is_gone_on_with(chat: Place) -> None:
