@@ -18,7 +18,8 @@ from bridge.limits.policy import Policy
 from bridge.limits.prompt import instructions_of
 from bridge.loading import load
 from bridge.outage import Outages
-from bridge.session import memory_scope
+from bridge.run_memory import snapshot_room
+from bridge.session import chat_scope, memory_scope
 from bridge.texts import Say
 from bridge.tools import OWN_SPECS
 from bridge.turn_plan import TurnServices
@@ -92,9 +93,13 @@ class ContextCommands:
         everything = await services.conversations.size(session)
         policy = self._policy(message)
         model = self._model(policy)
+        room = snapshot_room(self._models.named(policy[MODEL]))
         system = build(
             instructions_of(services.settings.instructions, policy),
             group=not message.address.private,
+            memory=await services.notebook.snapshots.of(
+                chat_scope(message.address), session, context.boundary_id, room
+            ),
         )
         offered = _tool_specs(services, policy) if model.traits.tools else ()
         fixed = model.sizes.fixed(system, offered)

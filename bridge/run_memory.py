@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from agent.messages import Message
+from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.session import chat_scope
 from bridge.speakers import plain_name
@@ -72,10 +73,9 @@ class RunMemory:
         self._passed_on = await self._services.runs.passed_on(plan.session)
         if plan.begun is not None:
             self.receipts.extend(await notebook.receipts(self._chat, plan.run_id))
-        most = min(model.context_tokens for model in plan.models) // SHARE_OF_WINDOW
         try:
             return await notebook.snapshots.of(
-                self._chat, plan.session, self._context.boundary_id, min(most, MOST_SNAPSHOT)
+                self._chat, plan.session, self._context.boundary_id, snapshot_room(plan.models)
             )
         except OSError as error:
             await self._services.errors.report(error, f"memory of run {plan.run_id}")
@@ -104,6 +104,11 @@ class RunMemory:
         ]
         now = [(message, self._own_words) for message in (self._question, *self._new_messages())]
         return heard((*before, *now), OWN_TOOLS)
+
+
+def snapshot_room(models: Iterable[ChatModel]) -> int:
+    """Characters of memory that a prompt may hold, whichever of the models answers."""
+    return min(MOST_SNAPSHOT, *(model.context_tokens // SHARE_OF_WINDOW for model in models))
 
 
 def receipt_lines(say: Say, receipts: Iterable[Receipt], *, private: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,12 @@ async def test_nothing_in_the_memory_ends_its_quotation(tmp_path: Path, line: st
         assert system.count("</memory>") == 1
         assert system.endswith("</memory>")
         assert f"\n{line}" not in system.removesuffix("</memory>")
+
+
+async def test_context_counts_the_memory_in_the_prompt(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        before = await say(it, "/context")
+        await say(it, f"/remember {'likes green tea ' * 15}")
+        after = await say(it, "/context")
+        tokens = [int(re.findall(r"tokens: ([0-9]+)", told)[0]) for told in (before, after)]
+        assert tokens[1] > tokens[0] + 40
