@@ -103,7 +103,12 @@ class AgentBridge:
         self._lanes = Lanes(group, holds.guard(self._turns.next_turn))
         holds.bind(self._lanes.wake)
         self.chats = ChatKeeper(
-            services.chats, services.folders, holds, self._beside.start, self._take_up
+            services.chats,
+            services.folders,
+            holds,
+            self._beside.start,
+            self._take_up,
+            services.policies.files.erase,
         )
         backlog = self._backlog = Backlog(
             services.backlog,

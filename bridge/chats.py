@@ -37,7 +37,8 @@ TakeUp = Callable[[str, str], Awaitable[None]]
 
 class ChatKeeper:
     """`beside(work, name)` starts something that goes on by itself; `take_up(old, new)` makes the
-    waiting messages of a session whose key was `old` wait under `new`."""
+    waiting messages of a session whose key was `old` wait under `new`; `erase_limits(channel, chat)`
+    removes the files of a chat's limits."""
 
     def __init__(
         self,
@@ -46,12 +47,14 @@ class ChatKeeper:
         holds: Holds,
         beside: Callable[[Coroutine[Any, Any, None], str], None],
         take_up: TakeUp,
+        erase_limits: Callable[[str, str], Awaitable[None]],
     ) -> None:
         self._chats = chats
         self._folders = folders
         self._holds = holds
         self._beside = beside
         self._take_up = take_up
+        self._erase_limits = erase_limits
 
     async def settle(self) -> None:
         """At a start, before any lane: let everything follow that a crash has left behind."""
@@ -111,6 +114,8 @@ class ChatKeeper:
             for chat in self._chats.names(place)
             for private in (True, False)
         ]
+        for chat in self._chats.names(place):
+            await self._erase_limits(place.channel, chat)
         await self._folders.erase(TRANSCRIPTS, keys)
         await self._folders.erase(MEMORY, scopes)
         await self._chats.erase(place)

@@ -158,7 +158,7 @@ class Config(_Section):
     )
     language: Language = Field(
         default="auto",
-        description="language of the bot's own texts; auto: that of each person's client",
+        description="language of the answers and of the bot's own texts; auto: that of each person",
     )
     model: str = Field(default="", description="the key of models that answers")
     fallback_models: tuple[Name, ...] = Field(

@@ -7,20 +7,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from bridge.access import Access
-from bridge.limits.caps import MINUTE, caps_of, windows_of
+from bridge.limits.caps import MINUTE, windows_of
 from bridge.limits.editing import differences, edited, too_wide
 from bridge.limits.files import PolicyFiles
-from bridge.limits.keys import BY_NAME, KEYS, QUESTIONS_PER_DAY, TOPIC_KEYS, Key
-from bridge.limits.kinds import usd_text
+from bridge.limits.keys import BY_NAME, KEYS, QUESTIONS_PER_DAY, TOPIC_KEYS
 from bridge.limits.policies import ChatPolicies, places_of, zone_of
-from bridge.limits.policy import BUILT_IN, CEILINGS, Policy
+from bridge.limits.policy import BUILT_IN
 from bridge.limits.reading import Reading, line_of, plain_key, read
+from bridge.limits.showing import use_of, value_of
 from bridge.texts import Say
 from channels.base import Channel, InboundMessage
-from memory.days import Cap, Used
 from memory.inbox import Inbox
 from memory.people import People
 from memory.policies import FILE, Change, PolicyPlace, PolicyStore
@@ -197,14 +195,14 @@ class LimitsCommand:
         policy = self._policies.of(address, person)
         place = (address.channel, address.account, address.chat)
         used = await self._usage.used(place, person, zone_of(policy))
-        lines = _use(policy, used, say, private=address.private)
+        lines = use_of(policy, used, say, private=address.private)
         per_day = policy[QUESTIONS_PER_DAY]
         if per_day is not None:
             now = datetime.now(UTC) + MINUTE
             window = windows_of(policy, now, used.day)[-1]
             asked = await self._inbox.questions(place, person, window)
             lines.append(say("limits_questions", used=asked, limit=per_day))
-        values = [_value(key, policy, say) for key in KEYS if policy.origin(key) != BUILT_IN]
+        values = [value_of(key, policy, say) for key in KEYS if policy.origin(key) != BUILT_IN]
         faults = [
             f"- {line_of(fault)}"
             for one in places_of(address)
@@ -240,35 +238,6 @@ def _as_lines(words: str) -> str:
     if (in_lines and plain_key(first) not in BY_NAME) or first.endswith((":", "：")):
         return words
     return f"{first}: {rest}"
-
-
-def _use(policy: Policy, used: Used, say: Say, *, private: bool) -> list[str]:
-    """Today's and this month's use, against the caps where there are some."""
-    caps: dict[str, Cap] = {cap.measure: cap for cap in caps_of(policy, private=private)}
-    lines = [
-        say("limits_today", used=_of("chat_cost", used.chat_cost, caps, say)),
-        say("limits_month", used=_of("month_cost", used.month_cost, caps, say)),
-        say("limits_you", used=_of("person_cost", used.person_cost, caps, say)),
-    ]
-    if "chat_tokens" in caps:
-        lines.append(say("limits_tokens", used=_of("chat_tokens", used.chat_tokens, caps, say)))
-    return lines
-
-
-def _of(measure: str, value: int, caps: Mapping[str, Cap], say: Say) -> str:
-    money = not measure.endswith("_tokens")
-    shown = [usd_text(value) if money else f"{value:,}"]
-    cap = caps.get(measure)
-    if cap is not None:
-        shown.append(usd_text(cap.limit) if money else f"{cap.limit:,}")
-    text = say("limits_of").join(shown)
-    return f"{text} USD" if money else text
-
-
-def _value(key: Key[Any], policy: Policy, say: Say) -> str:
-    shown = key.show(policy[key]) or say("limits_none")
-    ceiling = f" ({say('limits_ceiling')})" if policy.origin(key) == CEILINGS else ""
-    return f"`{key.name}: {shown}`{ceiling}"
 
 
 def _told(before: Reading, after: Reading, say: Say) -> list[str]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
@@ -120,6 +121,13 @@ class PolicyFiles:
             self._writing.discard(place)
         return None if stored is None else stored.revision
 
+    async def erase(self, channel: str, chat: str) -> None:
+        """Remove what a chat and its topics have. Raises `OSError`."""
+        path = self.path(PolicyPlace(channel, chat))
+        await asyncio.to_thread(_remove, path)
+        for place in [seen for seen in self._seen if (seen.channel, seen.chat) == (channel, chat)]:
+            del self._seen[place]
+
     # Reading --------------------------------------------------------------------------------------
 
     async def _read_anew(
@@ -198,15 +206,9 @@ def located(path: Path, faults: Iterable[Fault]) -> list[str]:
     return [f"{path}:{f.line}:{f.column} {f.key}: {f.message}" for f in faults]
 
 
-def place_of_file(path: Path, folder: Path) -> PolicyPlace:
-    """The chat or topic that a file in `folder` belongs to."""
-    parts = [unquote(part) for part in path.relative_to(folder).with_suffix("").parts]
-    return PolicyPlace(*parts[:3])
-
-
 def _name(part: str) -> str:
     """An id as the name of a file: no id leads out of the folder."""
-    return quote(part, safe="-_")
+    return quote(part, safe="-_").replace(".", "%2E")
 
 
 def _file(chat: Path) -> Path:
@@ -229,6 +231,14 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def _remove(path: Path) -> None:
+    """The chat's file and its folder of topics. Blocks. Raises `OSError`."""
+    path.unlink(missing_ok=True)
+    topics = path.with_suffix("")
+    if topics.is_dir() and not topics.is_symlink():
+        shutil.rmtree(topics)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from bridge.limits.kinds import (
     MICRO,
-    Audience,
     Choice,
-    Ids,
     Kind,
     Language,
     Model,
     Number,
-    People,
     Text,
-    Tools,
     YesNo,
     Zone,
 )
+from bridge.limits.lists import Audience, Ids, People, Tools
 
 if TYPE_CHECKING:
     from bridge.session import Scope

@@ -17,17 +17,13 @@ from bridge.timezones import is_zone, zone_hint
 from bridge.yaml_source import Value
 
 __all__ = [
-    "Audience",
     "Choice",
-    "Ids",
     "Kind",
     "Known",
     "Language",
     "Model",
     "Number",
-    "People",
     "Text",
-    "Tools",
     "Wrong",
     "YesNo",
     "Zone",
@@ -35,14 +31,9 @@ __all__ = [
 
 T = TypeVar("T")
 MICRO = 1_000_000
-# Senders that stand for many people: Telegram's anonymous admin, its service account, and the bot
-# that writes for channels. Nobody can be let in or kept out by one of them.
-SHARED_IDS = frozenset(("1087968824", "777000", "136817688"))
 
 _YES = frozenset(("yes", "on", "true"))
 _NO = frozenset(("no", "off", "false"))
-_ID = re.compile(r"[A-Za-z0-9_.:@-]{1,64}", re.ASCII)
-_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 .,()!?/'_-]*(?<! )", re.ASCII)
 _NOT_PLAIN = frozenset(("null", "default", *_YES, *_NO))
@@ -263,101 +254,6 @@ class Model(Text):
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """Ids of people, those that are kept out: more is narrower."""
-
-    words: str = "a list of ids, such as [42, 43]"
-    ordered: bool = True
-
-    def read(self, written: Value, known: Known) -> frozenset[str]:
-        """Also one id, or ids with commas between."""
-        return frozenset(_ids(written))
-
-    def show(self, value: frozenset[str]) -> str:
-        """As a list in order."""
-        return _listed(value)
-
-    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-        """Those of both."""
-        return one | other
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Names of tools that are off: more is narrower."""
-
-    words: str = "a list of tools, such as [current_time]"
-    ordered: bool = True
-
-    def read(self, written: Value, known: Known) -> frozenset[str]:
-        """They must be tools that there are."""
-        names = _items(written)
-        for name in names:
-            if known.tools is not None and name not in known.tools:
-                there = ", ".join(sorted(known.tools))
-                near = suggestion(name, known.tools)
-                raise Wrong(f"names a tool that is not there{near} (there: {there})")
-            if _TOOL.fullmatch(name) is None:
-                raise Wrong("must be a list of tools' names")
-        return frozenset(names)
-
-    def show(self, value: frozenset[str]) -> str:
-        """As a list in order."""
-        return _listed(value)
-
-    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-        """Those of both."""
-        return one | other
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """Who is meant: everybody, or `admins` only, or people of some `ids` only, or both."""
-
-    admins: bool = False
-    ids: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Audience:
-    """`members`, `admins`, or a list of ids."""
-
-    words: str = "members, admins, or a list of ids such as [42, 43]"
-    ordered: bool = True
-
-    def read(self, written: Value, known: Known) -> People:
-        """An empty list would be nobody: that is what `paused` is for."""
-        word = written.strip().lower() if isinstance(written, str) else ""
-        if word in ("members", "member", "everybody"):
-            return People()
-        if word in ("admins", "admin"):
-            return People(admins=True)
-        parts = _items(written)
-        ids = [part for part in parts if part.lower() != "admins"]
-        if len(ids) < len(parts):  # as `show` writes what a ceiling has made of both
-            return People(True, frozenset(_ids(list(ids))))
-        if not ids:
-            raise Wrong("must not be empty: `paused: yes` keeps everybody out")
-        if isinstance(written, str) and not any(char.isdigit() for char in written):
-            raise Wrong(f"must be {self.words}")
-        return People(False, frozenset(_ids(written)))
-
-    def show(self, value: People) -> str:
-        """The word or the list."""
-        if value.ids is None:
-            return "admins" if value.admins else "members"
-        return _listed([*(("admins",) if value.admins else ()), *sorted(value.ids)])
-
-    def meet(self, one: People, other: People) -> People:
-        """Those who are meant by both."""
-        if one.ids is None or other.ids is None:
-            ids = other.ids if one.ids is None else one.ids
-        else:
-            ids = one.ids & other.ids
-        return People(one.admins or other.admins, ids)
-
-
 def usd_text(micro: int) -> str:
     """Millionths as dollars: 500000 -> 0.50."""
     dollars = Decimal(micro) / MICRO
@@ -386,30 +282,6 @@ def _single(written: Value) -> str:
     if not isinstance(written, str):
         raise Wrong("must be a single value")
     return written
-
-
-def _items(written: Value) -> list[str]:
-    if isinstance(written, dict):
-        raise Wrong("must be a list, such as [42, 43]")
-    found = re.split(r"[,\s]+", written) if isinstance(written, str) else written
-    if not all(isinstance(item, str) for item in found):
-        raise Wrong("must be a list of single values")
-    return [item.strip() for item in found if isinstance(item, str) and item.strip()]
-
-
-def _ids(written: Value) -> list[str]:
-    items = _items(written)
-    for item in items:
-        if item in SHARED_IDS:
-            raise Wrong(f"{item} stands for many people (anonymous admins, channels), not for one")
-        if _ID.fullmatch(item) is None or not any(char.isdigit() for char in item):
-            raise Wrong("must be a list of ids (/whoami tells them); names prove nothing")
-    return items
-
-
-def _listed(items: Collection[str]) -> str:
-    ordered = items if isinstance(items, list) else sorted(items)
-    return f"[{', '.join(ordered)}]"
 
 
 def _without_currency(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bridge.limits.policies import PolicyLayers
+from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_effects import GROUP, write
 
@@ -136,6 +137,26 @@ async def test_a_topic_has_limits_of_its_own(tmp_path: Path) -> None:
         await it.bridge.receive(replace(refused, address=topic))
         await it.bridge.idle()
         assert "cannot be set here" in it.channel.finals[-1]
+
+
+async def test_the_files_go_with_a_chat_that_is_erased(tmp_path: Path) -> None:
+    write(tmp_path, "paused: no\n")
+    write(tmp_path, "paused: no\n", topic="7")
+    write(tmp_path, "paused: no\n", chat="other")
+    async with bed(tmp_path) as it:
+        await limits(it)
+        await it.services.policies.files.erase("fake", GROUP)
+        left = [path.name for path in (tmp_path / "groups" / "fake").iterdir()]
+        assert left == ["other.yaml"]
+        assert "`paused" not in await limits(it)
+
+
+async def test_no_id_leads_out_of_the_folder(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        for chat, topic in (("..", "x"), ("../../x", "../y"), ("a/b", "."), ("..", "")):
+            path = it.services.policies.files.path(PolicyPlace("fake", chat, topic))
+            folder = tmp_path / "groups" / "fake"
+            assert path.resolve().is_relative_to(folder.resolve()), (chat, topic)
 
 
 async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.limits.keys import CEILING_KEYS, COST_PER_DAY, KEYS, PAUSED, WHO_CAN_ASK
-from bridge.limits.kinds import People
+from bridge.limits.lists import People
 from bridge.limits.policy import BUILT_IN, CEILINGS, Layer, clamped, resolve
 from tests.bridge.limits.values import ceilings, layers, values_of
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.limits.keys import KEYS, TOPIC_KEYS
-from bridge.limits.kinds import Known, People
+from bridge.limits.kinds import Known
+from bridge.limits.lists import People
 from bridge.limits.reading import MOST_BYTES, line_of, read
 from tests.bridge.limits.values import MODELS, TOOLS, layers
 

@@ -8,19 +8,15 @@ from hypothesis import strategies as st
 
 from bridge.limits.keys import KEYS, Key
 from bridge.limits.kinds import (
-    SHARED_IDS,
-    Audience,
     Choice,
-    Ids,
     Language,
     Model,
     Number,
-    People,
     Text,
-    Tools,
     YesNo,
     Zone,
 )
+from bridge.limits.lists import SHARED_IDS, Audience, Ids, People, Tools
 
 MODELS = ("claude-haiku", "gpt")
 TOOLS = ("current_time", "read_transcript")

@@ -1,0 +1,43 @@
+"""What `/limits` shows: values, and what is used of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.limits.caps import caps_of
+from bridge.limits.keys import Key
+from bridge.limits.kinds import usd_text
+from bridge.limits.policy import CEILINGS, Policy
+from bridge.texts import Say
+from memory.days import Cap, Used
+
+
+def use_of(policy: Policy, used: Used, say: Say, *, private: bool) -> list[str]:
+    """Today's and this month's use, against the caps where there are some."""
+    caps: dict[str, Cap] = {cap.measure: cap for cap in caps_of(policy, private=private)}
+    lines = [
+        say("limits_today", used=_of("chat_cost", used.chat_cost, caps, say)),
+        say("limits_month", used=_of("month_cost", used.month_cost, caps, say)),
+        say("limits_you", used=_of("person_cost", used.person_cost, caps, say)),
+    ]
+    if "chat_tokens" in caps:
+        lines.append(say("limits_tokens", used=_of("chat_tokens", used.chat_tokens, caps, say)))
+    return lines
+
+
+def _of(measure: str, value: int, caps: Mapping[str, Cap], say: Say) -> str:
+    money = not measure.endswith("_tokens")
+    shown = [usd_text(value) if money else f"{value:,}"]
+    cap = caps.get(measure)
+    if cap is not None:
+        shown.append(usd_text(cap.limit) if money else f"{cap.limit:,}")
+    text = say("limits_of").join(shown)
+    return f"{text} USD" if money else text
+
+
+def value_of(key: Key[Any], policy: Policy, say: Say) -> str:
+    """A key with its value, as it would stand in the chat's file."""
+    shown = key.show(policy[key]) or say("limits_none")
+    ceiling = f" ({say('limits_ceiling')})" if policy.origin(key) == CEILINGS else ""
+    return f"`{key.name}: {shown}`{ceiling}"
