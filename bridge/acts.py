@@ -13,7 +13,7 @@ from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.inbound import entry, load
 from bridge.notices import Notices
-from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of
+from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
 from channels.base import Button, InboundMessage, OutboundReply
@@ -106,8 +106,8 @@ class Acts:
 
     def resume(self, message: InboundMessage, inbox_id: int) -> None:
         """Carry out what an earlier process has stored. A stop had acted; its answer may be missing."""
-        if self._stopping.is_stop(message, self._place_of(message)):
-            self._beside.start(self._answer_stop(message, inbox_id, Stopped()), "stored stop")
+        if was_stop(message):
+            self._beside.start(self._answer_stored_stop(message, inbox_id), "stored stop")
         else:
             self._beside.start(self._carry_out(message, inbox_id), "stored act")
 
@@ -151,6 +151,12 @@ class Acts:
             self._wake(session_key)
         key = "asked_after_all" if rows else "nothing_to_ask"
         return self._notices.say(message)(key, count=len(rows))
+
+    async def _answer_stored_stop(self, message: InboundMessage, inbox_id: int) -> None:
+        """What it has dropped is told, since it can be had after all."""
+        key, person = self._place_of(message).key, message.sender.id
+        dropped = await self._services.inbox.dropped(key, person, message.event)
+        await self._answer_stop(message, inbox_id, Stopped(waiting=dropped))
 
     async def _answer_stop(
         self, message: InboundMessage, inbox_id: int | None, stopped: Stopped

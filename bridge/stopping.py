@@ -59,6 +59,13 @@ def compaction_of(message: InboundMessage) -> tuple[str, ...]:
     return ("compact", *key_of(message))
 
 
+def was_stop(act: InboundMessage) -> bool:
+    """Whether an act that is stored asked to stop something: a bare word is one only then."""
+    if act.press is not None:
+        return act.press.action == "stop"
+    return act.command is None or act.command.name in STOP_COMMANDS
+
+
 def key_of(message: InboundMessage) -> InboxKey:
     """The message's key in the inbox; its request while it waits."""
     address = message.address
@@ -98,11 +105,8 @@ class Stopping:
 
     def is_stop(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the message asks to stop something."""
-        if message.press is not None:
-            return message.press.action == "stop"
-        if message.command is not None:
-            return message.command.name in STOP_COMMANDS
-        return self.is_stop_word(message, place)
+        asked = message.press is not None or message.command is not None
+        return was_stop(message) if asked else self.is_stop_word(message, place)
 
     def act(
         self, message: InboundMessage, place: SessionPlace, *, as_admin: bool = False

@@ -171,6 +171,16 @@ class Inbox:
         reopened = set(await self._database.write(op))
         return [row for row in await self.open_turns(session_key) if row.id in reopened]
 
+    async def dropped(self, session_key: str, person: str, stop_event: str) -> tuple[InboxKey, ...]:
+        """The messages that this stop of that person has dropped while they waited."""
+        rows = await self._database.read(
+            "SELECT i.channel, i.account, i.chat, i.event FROM inbox i"
+            " JOIN sessions s ON s.id = i.session_id WHERE s.key = ? AND i.person = ?"
+            " AND i.stopped_by = ? AND i.kind = 'turn' ORDER BY i.id",
+            (session_key, person, stop_event),
+        )
+        return tuple((row[0], row[1], row[2], row[3]) for row in rows)
+
     async def last_outcome(self, session_key: str) -> str | None:
         """How the session's newest question that is dealt with ended, or None."""
         rows = await self._database.read(

@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from agent.history import violations
 from agent.messages import user_text
 from agent.testing import calls
@@ -182,6 +184,36 @@ async def test_a_run_that_was_stopped_and_not_settled_is_ended_in_the_chat(tmp_p
         assert "Stopped." in it.channel.finals
         assert it.provider.requests == []
         assert await rows(it, "SELECT state, outcome FROM runs") == [("settled", "cancelled")]
+
+
+@pytest.mark.parametrize("stop", ["/cancel", "stop"])
+async def test_what_a_stop_dropped_is_told_though_the_process_died_before(
+    tmp_path: Path, stop: str
+) -> None:
+    async with bed(tmp_path, ["one"], stall=asyncio.Event()) as it:
+        await it.send("first")
+        await it.provider.streaming.wait()
+        await it.send("second")
+        await it.until(lambda: it.channel.marks)
+        it.channel.hold_after = 0
+        await it.database.write(
+            lambda connection: connection.execute(
+                "CREATE TRIGGER dies BEFORE UPDATE ON inbox WHEN NEW.kind = 'act' AND"
+                " NEW.state = 'done' BEGIN SELECT RAISE(ABORT, 'it dies here'); END"
+            )
+        )
+        await it.send(stop)
+        await stored(it, "SELECT 1 FROM inbox WHERE kind = 'act'")
+        after = killed(it, tmp_path)
+    with closing(sqlite3.connect(after / "galata.db")) as database:
+        database.execute("DROP TRIGGER dies")
+    async with bed(after, ["two"]) as it:
+        await started(it)
+        told = next(reply for reply in it.channel.replies if "dropped: 1" in (reply.final or ""))
+        await it.bridge.receive(it.channel.press(told))
+        await it.bridge.idle()
+        assert "two" in it.channel.finals
+        assert await rows(it, "SELECT 1 FROM inbox WHERE state = 'open'") == []
 
 
 async def test_a_tool_that_ran_before_a_crash_does_not_run_again(tmp_path: Path) -> None:
