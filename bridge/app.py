@@ -29,7 +29,7 @@ from bridge.guard import LOW_BYTES, free_bytes
 from bridge.limits.layers import known_of, layers_of
 from bridge.limits.policies import chat_policies
 from bridge.log import Redactor, setup
-from bridge.memory_jobs import MemoryJobs
+from bridge.memory_jobs import TIDY, MemoryJobs
 from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
@@ -147,8 +147,8 @@ async def serve(
                 more_plans={ERASE_GONE: NIGHTLY},
             )
             helpers = [
+                *_memory_jobs(jobs, upkeep, operation, group),
                 *await operation.start(group),
-                *_memory_jobs(jobs, upkeep, group),
                 group.create_task(upkeep.run(), name="upkeep"),
                 group.create_task(_warm(models.usual[0].provider), name="warm"),
                 group.create_task(
@@ -179,11 +179,12 @@ async def _left_unanswered(inbox: Inbox, began: str) -> bool:
 
 
 def _memory_jobs(
-    jobs: MemoryJobs | None, upkeep: Upkeep, group: asyncio.TaskGroup
+    jobs: MemoryJobs | None, upkeep: Upkeep, operation: Operation, group: asyncio.TaskGroup
 ) -> list[asyncio.Task[None]]:
     if jobs is None:
         return []
     jobs.bind(upkeep.scheduler)
+    operation.verbs[TIDY] = jobs.tidy_all
     return [group.create_task(jobs.run(), name="memory jobs")]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bridge.access import Access
 from bridge.limits.policies import zone_of
-from bridge.session import chat_scope
+from bridge.overnight import outcome
+from bridge.session import chat_scope, memory_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
@@ -24,10 +25,12 @@ from memory.facts import (
     size,
 )
 from memory.lines import ref_of
+from memory.nights import Night
 from memory.scopes import ChatScope, day_of, scope_path
 from memory.words import normalised
 
 UNDO = "undo"  # what stands after /memory to take the last change back
+TIDY = "tidy"  # and to have the night's work done now
 
 
 class MemoryCommands:
@@ -47,6 +50,8 @@ class MemoryCommands:
         try:
             if words == [UNDO]:
                 return await self._undo(message, say)
+            if words == [TIDY]:
+                return await self._tidy(message, say)
         except FactsRefused as refused:
             return _refusal(refused, say)
         if words:
@@ -56,6 +61,7 @@ class MemoryCommands:
         taken = size(lines)
         entries = [shown for line in lines if (shown := _shown(line, say))]
         days = await asyncio.to_thread(self._days, chat)
+        night = await self._services.memory.nights.newest(chat.scope)
         parts = [
             say("memory_who_private" if message.address.private else "memory_who_group"),
             "\n".join(entries) or say("memory_none"),
@@ -67,9 +73,10 @@ class MemoryCommands:
                 room=f"{MOST_CHARACTERS:,}",
                 days=len(days),
             ),
+            "" if night is None else _last_night(night, say),
             say("memory_how"),
         ]
-        return "\n\n".join(parts)
+        return "\n\n".join(filter(None, parts))
 
     async def remember(self, message: InboundMessage, say: Say) -> str:
         """One more entry, in the person's own words."""
@@ -117,6 +124,16 @@ class MemoryCommands:
         told += [f"+ {_entry(fact, say)}" for fact in back]
         return "\n\n".join(filter(None, (say("memory_undone"), "\n".join(told))))
 
+    async def _tidy(self, message: InboundMessage, say: Say) -> str:
+        """The night's work now; as with the other changes of everything, for admins in a group."""
+        if not await self._may_change_all(message):
+            return say("memory_admins_only")
+        jobs = self._services.memory.jobs
+        night = None
+        if jobs is not None:
+            night = await jobs.tidy(memory_scope(message.address), datetime.now(UTC))
+        return say("night_same") if night is None else outcome(night, say)
+
     def _member(self, message: InboundMessage) -> Member:
         return Member(
             message.sender.id,
@@ -135,6 +152,10 @@ class MemoryCommands:
         folder = scope_path(self._notebook.folder, chat.scope)
         names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         return [name for name in names if day_of(name) is not None]
+
+
+def _last_night(night: Night, say: Say) -> str:
+    return say("memory_last_night", day=night.day, outcome=outcome(night, say))
 
 
 def _shown(line: Line, say: Say) -> str:

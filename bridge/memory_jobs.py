@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from agent.messages import JsonObject
 from bridge.consolidation import Consolidation
 from bridge.flushing import Flushing, Owner, ZoneOf
 from bridge.memory_calls import CallFailed, PutOff
@@ -22,6 +24,7 @@ from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.session import chat_of_scope
 from memory.errors import StoreError
 from memory.flushed import FlushMarks
+from memory.jobs import Jobs
 from memory.nights import Night
 from memory.settings import MemorySettings
 
@@ -30,6 +33,7 @@ log = logging.getLogger(__name__)
 FLUSH: Final = "flush"
 END_OF_DAY: Final = "end_of_day"
 CONSOLIDATION: Final = "consolidation"
+TIDY: Final = "memory_tidy"  # what the control socket is asked
 LOOK_EVERY = timedelta(minutes=5)  # for idle sessions
 LIMIT_S = 1800.0
 SCOPES_AT_ONCE = 2
@@ -49,6 +53,7 @@ class MemoryJobs:
         consolidation: Consolidation,
         zone_of: ZoneOf,
         report: Report,
+        jobs: Jobs,
     ) -> None:
         self._settings = settings
         self._marks = marks
@@ -56,6 +61,7 @@ class MemoryJobs:
         self._consolidation = consolidation
         self._zone_of = zone_of
         self._report = report
+        self._jobs = jobs
         self._planned: dict[str, str] = {}  # scope -> the zone that its jobs are planned in
 
     @property
@@ -104,7 +110,6 @@ class MemoryJobs:
         return f"{await self._flush_chat(due.scope, due.now)} entries"
 
     async def _consolidate(self, due: Due) -> str:
-        await self._flush_chat(due.scope, due.now)
         night = await self.tidy(due.scope, due.now)
         if night is None:
             return "no conversation"
@@ -113,7 +118,9 @@ class MemoryJobs:
     # What others ask for ----------------------------------------------------------------------------
 
     async def tidy(self, scope: str, now: datetime) -> Night | None:
-        """Consolidate now; None where the chat has no conversation. Raises `OSError`, `StoreError`."""
+        """Flush and consolidate now; None where the chat has no conversation. Raises `OSError`,
+        `StoreError`."""
+        await self._flush_chat(scope, now)
         for session in await self._marks.sessions_of(chat_of_scope(scope)):
             owner = await self._flushing.owner(session)
             if owner is not None and owner.scope == scope:
@@ -121,6 +128,15 @@ class MemoryJobs:
                 day = now.astimezone(zone).date()
                 return await self._consolidation.night(scope, session, day, zone)
         return None
+
+    async def tidy_all(self, _: JsonObject) -> JsonObject:
+        """For `galata memory tidy`: every scope that has a job, and how often each outcome came."""
+        outcomes: Counter[str] = Counter()
+        for row in await self._jobs.all():
+            if row.kind == CONSOLIDATION:
+                night = await self.tidy(row.scope, datetime.now(UTC))
+                outcomes["no conversation" if night is None else night.outcome] += 1
+        return dict(outcomes)
 
     # ------------------------------------------------------------------------------------------------
 

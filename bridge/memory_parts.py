@@ -22,6 +22,7 @@ from bridge.tools import ConversationInfo, CurrentTime
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.flushed import FlushMarks
+from memory.jobs import Jobs
 from memory.memory_tools import FORGET_TOOL, REMEMBER_TOOL
 from memory.nights import Nights
 from memory.notebook import Notebook
@@ -82,7 +83,8 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
 
     stores = NightStores(ground.notebook.files, daily, nights, tombstones, changed)
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
-    jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report)
+    rows = Jobs(ground.database)
+    jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows)
     return MemoryParts(flushing, nights, jobs, settings.tell_overnight)
 
 

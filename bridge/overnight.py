@@ -22,11 +22,16 @@ async def overnight(nights: Nights, scope: str, say: Say) -> str:
     except StoreError as error:
         log.warning("what the night changed is told another time: %s", error)
         return ""
-    return "" if night is None else line(night, say)
+    return "" if night is None else say("overnight", changes=changes(night, say))
 
 
-def line(night: Night, say: Say) -> str:
-    """`Overnight: 3 added, 1 merged, 1 dropped.`"""
+def changes(night: Night, say: Say) -> str:
+    """`3 added, 1 merged, 1 dropped`"""
     counts = {name: int(getattr(night, name)) for name in _COUNTS}
     parts = [say(f"overnight_{name}", count=count) for name, count in counts.items() if count]
-    return say("overnight", changes=say("overnight_comma").join(parts)) if parts else ""
+    return say("overnight_comma").join(parts)
+
+
+def outcome(night: Night, say: Say) -> str:
+    """How it went, as a sentence."""
+    return say(f"night_{night.outcome}", changes=changes(night, say))

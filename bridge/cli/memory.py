@@ -1,4 +1,5 @@
-"""`galata memory reindex`: the search index over memory files and conversations is built anew."""
+"""`galata memory reindex`: the search index over memory files and conversations is built anew.
+`galata memory tidy`: the night's work on `MEMORY.md`, now."""
 
 from __future__ import annotations
 
@@ -6,7 +7,10 @@ import asyncio
 from pathlib import Path
 
 from bridge.cli.options import FINE, CommandFailed, Options, say, tell
+from bridge.cli.running import ask_running
 from memory.errors import StoreError
+
+TIDY_WAIT_S = 3600.0  # for all chats together, one after another
 
 
 def reindex(options: Options) -> int:
@@ -23,6 +27,16 @@ def reindex(options: Options) -> int:
     say(
         f"the index holds {entries} entries of {scopes} chats; what no chat has searched comes later"
     )
+    return FINE
+
+
+def tidy(options: Options) -> int:
+    """Have the running bot do it for every chat. Raises `CommandFailed`."""
+    from bridge.memory_jobs import TIDY
+
+    outcomes = ask_running(options.data, TIDY, wait_s=TIDY_WAIT_S)
+    told = (f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
+    say(", ".join(told) or "no chat has a memory yet")
     return FINE
 
 

@@ -32,6 +32,7 @@ _COMMANDS = (
     (("service", "install"), "service:install", "a systemd unit that runs the bot for this user"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
+    (("memory", "tidy"), "memory:tidy", "have the running bot tidy every MEMORY.md now"),
     (("memory", "reindex"), "memory:reindex", "build the search index over memory anew"),
     (("error",), "error:show", "what stands behind an error id"),
     (("debug", "refusal"), "debug:refusal", "how a provider's refusal, on standard input, is read"),

@@ -99,6 +99,7 @@ class MemoryBed:
             self.consolidation,
             self.zone_of,
             self._report,
+            Jobs(database),
         )
         self.rows = Jobs(database)
         self.scheduler = Scheduler(

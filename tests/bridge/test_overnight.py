@@ -17,7 +17,9 @@ async def test_the_next_answer_says_it_and_no_other(tmp_path: Path) -> None:
         message = it.channel.message("hi")
         scope = f"person:fake:{message.address.account}:1"
         await it.services.memory.nights.note(scope, NIGHT)
-        assert await it.ask("hi") == "one\n\n_Overnight: 3 added, 1 merged, 1 dropped._"
+        assert await it.ask("hi") == (
+            "one\n\n_Overnight: 3 added, 1 merged, 1 dropped · /memory · /memory undo_"
+        )
         assert await it.ask("and?") == "two"
 
 
@@ -25,7 +27,9 @@ async def test_it_is_said_in_the_persons_language(tmp_path: Path) -> None:
     async with bed(tmp_path, ["one"], language="zh") as it:
         account = it.channel.message("hi").address.account
         await it.services.memory.nights.note(f"person:fake:{account}:1", NIGHT)
-        assert (await it.ask("hi")).endswith("_昨夜的记忆整理：新增 3 条，合并 1 条，删除 1 条。_")
+        assert (await it.ask("hi")).endswith(
+            "新增 3 条，合并 1 条，删除 1 条 · /memory · /memory undo_"
+        )
 
 
 async def test_nothing_is_said_where_nothing_changed_or_nobody_wants_it(tmp_path: Path) -> None:
