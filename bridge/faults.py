@@ -42,7 +42,6 @@ _WORDS = {
     "date_from_datetime_inexact": "must be a date such as 2026-11-30",
     "literal_error": "must be {expected}",
 }
-_A_NAME = "a name is up to 40 letters, digits, '.', '_' and '-', and begins with a letter or digit"
 
 
 class ConfigError(Exception):
@@ -78,8 +77,6 @@ def message_of(details: ErrorDetails, path: Path) -> str:
     kind = details["type"]
     if kind == "extra_forbidden":
         return _unknown(path)
-    if details["loc"] and details["loc"][-1] == "[key]":
-        return f"cannot be a name: {_A_NAME}"
     if kind == "value_error":
         return details["msg"].removeprefix("Value error, ")
     context = details.get("ctx", {})
