@@ -10,6 +10,7 @@ a longer outage nothing tells of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,7 +35,8 @@ MOST_PLACES: Final = 200  # those that were used last
 
 _PAGE = 100  # Slack gives some apps 15 at most
 _PAGES = 20
-_AGAIN_S = 30.0
+_AGAIN_S = 30.0  # after a round that has left something; twice as long after each further one
+_MOST_AGAIN_S = 600.0
 _TRIES = 3
 _STORE_AGAIN_S = 5.0
 
@@ -73,6 +75,7 @@ class CatchUp:
         self._connected: datetime | None = None  # when the connection was last seen
         self._connection: str | None = None
         self._gap: datetime | None = None
+        self._unread: dict[tuple[str, str | None], KnownPlace] = {}
         self._wanted = asyncio.Event()
         # Tier 3 is 50 a minute for the whole app: some is left to what reads a thread for an answer.
         self._pace = AsyncLimiter(20, 30)
@@ -93,37 +96,70 @@ class CatchUp:
             self._connected = now
 
     async def run(self) -> None:
-        """Read after each new connection, until cancelled."""
+        """Read after each new connection, and again what could not be read, until cancelled."""
+        failed = 0
         while True:
-            await self._wanted.wait()
+            await self._due(failed)
             self._wanted.clear()
             try:
                 await self._round()
             except Exception:
                 log.exception("what was missed on Slack is not read; it is tried again")
-                await asyncio.sleep(_AGAIN_S)
-                self._wanted.set()
+                failed += 1
+            else:
+                failed = failed + 1 if self._unread else 0
+
+    async def _due(self, failed: int) -> None:
+        """Return after a new connection, or in time for the next try after `failed` rounds."""
+        wait_s = None if not failed else min(_AGAIN_S * 2.0 ** min(failed - 1, 30), _MOST_AGAIN_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._wanted.wait()
 
     async def _round(self) -> None:
-        gap, places = self._gap, self._first
+        await self._gather()
+        places = list(self._unread.values())
+        found = [await self._read(place) for place in places]
+        log.info(
+            "read what was missed: %d messages in %d places, %d places are left",
+            sum(found),
+            len(places) - len(self._unread),
+            len(self._unread),
+        )
+
+    async def _gather(self) -> None:
+        """Note the places to read after a new connection, beside those left by earlier rounds."""
+        if self._gap is None:
+            return
+        places = self._first
         if places is None:
             known = await self._places(self._team, MOST_PLACES)
-            places = [replace(one, newest=min(one.newest, gap or one.newest)) for one in known]
-        found = [await self._read(place) for place in places]
-        log.info("read what was missed: %d messages in %d places", sum(found), len(places))
-        self._first = None
-        if not self._wanted.is_set():
-            self._gap = None
+            places = [replace(one, newest=min(one.newest, self._gap)) for one in known]
+        for place in places:
+            key = place.chat, place.thread
+            left = self._unread.get(key, place)  # what came since says nothing of what it missed
+            self._unread[key] = replace(place, newest=min(place.newest, left.newest))
+        self._first = self._gap = None
 
     async def _read(self, place: KnownPlace) -> int:
-        """Hand over what is new in one place; how many messages that were."""
+        """Hand over what is new in one place; how many messages that were. Where it may work later
+        the place is kept for the next round."""
         try:
             messages = await self._messages(place)
         except FAILURES as error:
-            log.warning("what was missed in %s is not read: %s", place.chat, code_of(error))
+            passes = _passes(error)
+            log.warning(
+                "what was missed in %s is not read%s: %s",
+                place.chat,
+                " yet" if passes else "",
+                code_of(error),
+            )
+            if not passes:
+                del self._unread[place.chat, place.thread]
             return 0
         for message in messages:
             await self._store(message, place.chat)
+        del self._unread[place.chat, place.thread]
         return len(messages)
 
     async def _messages(self, place: KnownPlace) -> list[Mapping[str, Any]]:

@@ -135,6 +135,42 @@ async def test_a_rate_limit_is_waited_for_and_a_place_out_of_reach_is_passed_ove
     assert len(server.calls_to("conversations.history")) == 3
 
 
+async def test_a_place_that_cannot_be_read_for_long_is_read_in_the_end_and_the_others_once(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(catch_up, "wait_asked_for", lambda _: 0.0)
+    ana, bob = server.dm(server.user("Ana")), server.dm(server.user("Bob"))
+    known = [place(one, one.send("stored", deliver=False)) for one in (ana, bob)]
+    ana.send("missed by Ana", deliver=False)
+    bob.send("missed by Bob", deliver=False)
+    server.fail_next("conversations.history", status=503, count=7)
+    async with listening(server, inbox, known):
+        await inbox.wait_for(4)
+    assert texts(inbox).count("missed by Ana") == texts(inbox).count("missed by Bob") == 1
+    assert len(server.calls_to("conversations.history")) == 9
+
+
+async def test_a_place_left_unread_is_read_from_as_far_back_after_the_next_connection(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "OVERLAP", timedelta(0))
+    monkeypatch.setattr(catch_up, "wait_asked_for", lambda _: 0.0)
+    dm = server.dm(server.user("Ana"))
+    known = [place(dm, dm.send("stored", deliver=False))]
+    dm.send("missed", deliver=False)
+    fault = server.fail_next("conversations.history", status=503, count=1_000)
+    async with listening(server, inbox, known):
+        await server.wait_for(lambda: len(server.calls_to("conversations.history")) >= 3)
+        heard = dm.send("heard")
+        await inbox.wait_for(1)
+        known[:] = [place(dm, heard)]
+        fault.left = 0
+        server.socket.cut()
+        await server.wait_for(lambda: "missed" in texts(inbox))
+    assert "stored" not in texts(inbox)
+
+
 async def test_what_cannot_be_stored_now_keeps_its_place(
     server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
