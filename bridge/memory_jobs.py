@@ -35,6 +35,7 @@ END_OF_DAY: Final = "end_of_day"
 CONSOLIDATION: Final = "consolidation"
 TIDY: Final = "memory_tidy"  # what the control socket is asked
 LOOK_EVERY = timedelta(minutes=5)  # for idle sessions
+FLUSHED_WITHIN = timedelta(days=2)
 LIMIT_S = 1800.0
 SCOPES_AT_ONCE = 2
 AGAIN_S = 60.0  # when the store does not take the first job
@@ -62,6 +63,7 @@ class MemoryJobs:
         self._zone_of = zone_of
         self._report = report
         self._jobs = jobs
+        self._sessions: set[int] = set()  # those whose scope was planned because they were flushed
         self._planned: dict[str, str] = {}  # scope -> the zone that its jobs are planned in
 
     @property
@@ -104,6 +106,7 @@ class MemoryJobs:
             if found.newest <= idle or found.ended:
                 sessions += 1
                 entries += await self._flush(found.session, owner)
+        await self._plan_flushed(due.now)
         return f"{entries} entries of {sessions} conversations"
 
     async def _end_of_day(self, due: Due) -> str:
@@ -157,6 +160,15 @@ class MemoryJobs:
         except OSError as error:
             await self._report(error, f"flush of session {session}")
         return 0
+
+    async def _plan_flushed(self, now: datetime) -> None:
+        """Scopes whose sessions were flushed otherwise: by /new, or when their context was full."""
+        for session in await self._marks.flushed_since(now - FLUSHED_WITHIN):
+            if session not in self._sessions:
+                owner = await self._flushing.owner(session)
+                if owner is not None:
+                    await self._plan(owner)
+                self._sessions.add(session)
 
     async def _plan(self, owner: Owner) -> None:
         zone = str(await self._zone_of(owner))

@@ -123,6 +123,13 @@ class FlushMarks:
         )
         return [_open(row) for row in rows]
 
+    async def flushed_since(self, moment: datetime) -> list[int]:
+        """Sessions of which something was flushed since then."""
+        rows = await self._database.read(
+            "SELECT DISTINCT session_id FROM flushed WHERE at >= ?", (stamp(moment),)
+        )
+        return [int(row[0]) for row in rows]
+
     async def newest_body(self, session: int) -> str | None:
         """The newest message of the session as the inbox keeps it."""
         rows = await self._database.read(

@@ -274,6 +274,15 @@ async def test_idle_sessions_are_flushed_and_their_scopes_planned(tmp_path: Path
         assert it.reported == []
 
 
+async def test_a_scope_that_was_flushed_at_once_gets_its_nights_too(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, notes) as it:
+        await it.jobs.run()
+        it.now = datetime.now(UTC)
+        await it.flushing.after_new(await talk(it, "I like tea"))
+        await tick(it, timedelta(minutes=6))
+        assert {row.scope for row in await it.rows.all() if row.kind == CONSOLIDATION} == {SCOPE}
+
+
 async def test_the_end_of_the_day_flushes_what_is_not_idle(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, notes) as it:
         await it.jobs.run()
