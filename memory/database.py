@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 import aiosqlite
 
 from memory.errors import StoreUnavailable
-from memory.integrity import is_damage
+from memory.integrity import is_damage, lost_content
 from memory.migrate import migrate, require_newest
 
 T = TypeVar("T")
@@ -70,6 +70,9 @@ class Database:
     async def _opened(
         cls, path: Path, flags: int, mode: str, prepare: Callable[[sqlite3.Connection, Path], None]
     ) -> Database:
+        fault = lost_content(path)
+        if fault is not None:
+            raise StoreUnavailable(f"{path} is damaged ({fault}): nothing is done with it")
         connections: list[_Connection] = []
         try:
             os.close(os.open(path, flags, 0o600))

@@ -36,8 +36,8 @@ def damage(path: Path, limit_s: float | None = START_LIMIT_S) -> str | None:
     """What is wrong with the file, in one line; None when it is whole, not there, or when nothing
     was found within `limit_s` seconds. Without a limit its indexes are compared with their tables
     too. Blocks. Raises `sqlite3.Error` when it cannot be read for another reason."""
-    if not path.is_file() or not path.stat().st_size:
-        return None
+    if not _size(path):
+        return lost_content(path)
     try:
         with _opened(path) as connection:
             return _found(connection, limit_s)
@@ -45,6 +45,17 @@ def damage(path: Path, limit_s: float | None = START_LIMIT_S) -> str | None:
         if is_damage(error):
             return str(error)
         raise
+
+
+def lost_content(path: Path) -> str | None:
+    """What is wrong when the file is empty or gone while its write-ahead log holds something (after a
+    power loss or a copy gone wrong), else None. SQLite takes that for a new database, and deletes the
+    log at the first query, even through a connection that only reads."""
+    log = _beside(path, _WITH[0])
+    if _size(path) or not _size(log):
+        return None
+    found = "empty" if path.is_file() else "gone"
+    return f"it is {found}, while {log.name} beside it holds {_size(log)} bytes"
 
 
 def set_aside(path: Path, now: datetime) -> Path:
@@ -72,11 +83,14 @@ def set_aside_if_damaged(path: Path, now: datetime) -> str | None:
         return None  # locked, or not readable: whoever opens it says so
     if fault is None:
         return None
+    rescue = "sqlite3 {0} .recover"
+    if lost_content(path) is not None:  # opened as it is, SQLite would delete the log
+        rescue = "truncate --size=4096 {0} && sqlite3 {0} .recover"
     target = set_aside(path, now)
     return (
         f"{path} is damaged ({fault}); it was set aside as {target}, and a new database is begun: "
         "what was said before is not in it. `galata restore` brings a backup back into an empty "
-        f"folder; `sqlite3 {target.name} .recover` may save what is newer"
+        f"folder; `{rescue.format(target.name)}`, on a copy, may save what is newer"
     )
 
 
@@ -106,6 +120,11 @@ def _opened(path: Path) -> Generator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+def _size(path: Path) -> int:
+    """In bytes; 0 where it is not there."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory.database import Database
+from memory.errors import StoreUnavailable
 from memory.integrity import damage, set_aside, set_aside_if_damaged
 
 NOW = datetime(2026, 11, 30, 12, 0, 5, tzinfo=UTC)
@@ -86,6 +88,46 @@ async def test_the_write_ahead_log_goes_along_and_stays_as_it_was(tmp_path: Path
     assert set_aside_if_damaged(path, NOW) is not None
     assert contents(tmp_path / ASIDE) == files
     assert sorted(os.listdir(tmp_path)) == sorted([ASIDE, f"{ASIDE}-wal", f"{ASIDE}-shm"])
+
+
+@pytest.mark.parametrize("kind", ["empty", "gone"])
+async def test_a_log_beside_an_empty_file_is_never_deleted_and_can_be_read_again(
+    tmp_path: Path, kind: str
+) -> None:
+    path = await stored(tmp_path / "galata.db")
+    path.unlink()
+    await asyncio.to_thread(_all_in_the_log, path)
+    log = contents(path)["-wal"]
+    if kind == "gone":
+        path.unlink()
+    else:
+        os.truncate(path, 0)
+    for opening in (Database.open(path), Database.open_beside(path)):
+        with pytest.raises(StoreUnavailable, match=rf"it is {kind}, while galata\.db-wal"):
+            await opening
+    assert (tmp_path / "galata.db-wal").read_bytes() == log
+    said = set_aside_if_damaged(path, NOW)
+    assert said is not None
+    assert f"galata.db-wal beside it holds {len(log)} bytes" in said
+    assert f"truncate --size=4096 {ASIDE}" in said
+    aside = tmp_path / ASIDE
+    assert (tmp_path / f"{ASIDE}-wal").read_bytes() == log
+    database = await Database.open(path)
+    assert await database.read("SELECT * FROM errors") == []
+    await database.close()
+    aside.touch()
+    os.truncate(aside, 4096)
+    with contextlib.closing(sqlite3.connect(aside)) as rescued:
+        assert rescued.execute("SELECT * FROM t").fetchall() == [("said",)]
+
+
+def _all_in_the_log(path: Path) -> None:
+    script = (
+        "import sqlite3, os, sys; c = sqlite3.connect(sys.argv[1]);"
+        "c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (a)');"
+        "c.execute(\"INSERT INTO t VALUES ('said')\"); c.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
 
 
 def _write_and_crash(path: Path) -> None:

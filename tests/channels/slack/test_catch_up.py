@@ -23,6 +23,11 @@ def place(conversation: Conversation, message: Message, *, thread: bool = False)
     return KnownPlace(conversation.id, root if thread else None, time_of(message.ts))
 
 
+def at_once(_: Exception) -> float:
+    """For `wait_asked_for`."""
+    return 0.0
+
+
 @asynccontextmanager
 async def listening(
     server: SlackServer, inbox: Inbox, known: list[KnownPlace]
@@ -139,7 +144,7 @@ async def test_a_place_that_cannot_be_read_for_long_is_read_in_the_end_and_the_o
     server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catch_up, "_AGAIN_S", 0.01)
-    monkeypatch.setattr(catch_up, "wait_asked_for", lambda _: 0.0)
+    monkeypatch.setattr(catch_up, "wait_asked_for", at_once)
     ana, bob = server.dm(server.user("Ana")), server.dm(server.user("Bob"))
     known = [place(one, one.send("stored", deliver=False)) for one in (ana, bob)]
     ana.send("missed by Ana", deliver=False)
@@ -155,7 +160,7 @@ async def test_a_place_left_unread_is_read_from_as_far_back_after_the_next_conne
     server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catch_up, "OVERLAP", timedelta(0))
-    monkeypatch.setattr(catch_up, "wait_asked_for", lambda _: 0.0)
+    monkeypatch.setattr(catch_up, "wait_asked_for", at_once)
     dm = server.dm(server.user("Ana"))
     known = [place(dm, dm.send("stored", deliver=False))]
     dm.send("missed", deliver=False)
