@@ -13,8 +13,8 @@ import fcntl
 import hashlib
 import logging
 import os
+import pwd
 import stat
-import tempfile
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from bridge.settings import Config
 log = logging.getLogger(__name__)
 
 _MOST_BYTES = 4_500  # of a lock file: a number and a path
+_WITHOUT_HOME = Path(f"/tmp/galata-{os.getuid()}")  # noqa: S108 - its owner is checked
 
 
 class TokenInUse(Exception):
@@ -32,11 +33,17 @@ class TokenInUse(Exception):
 
 
 def runtime_folder(environ: Mapping[str, str]) -> Path:
-    """Where lock files of this user lie: XDG_RUNTIME_DIR, else a folder for temporary files."""
-    given = environ.get("XDG_RUNTIME_DIR", "")
-    if given and os.access(given, os.W_OK | os.X_OK):
-        return Path(given)
-    return Path(tempfile.gettempdir()) / f"galata-{os.getuid()}"
+    """Where lock files of this user lie. One place, however the process was started: variables of
+    a login session (XDG_RUNTIME_DIR, TMPDIR) are set in a shell and missing in a service."""
+    try:
+        home = Path(environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # a container's user without a name
+        return _WITHOUT_HOME
+    folder = home / ".cache" / "galata"
+    existing = next((path for path in (folder, folder.parent, home) if path.is_dir()), None)
+    if existing is None or not os.access(existing, os.W_OK | os.X_OK):
+        return _WITHOUT_HOME
+    return folder
 
 
 @contextlib.contextmanager
@@ -70,7 +77,7 @@ def _open(folder: Path, name: str) -> int | None:
     """A file of that name in the folder, which is made where it is missing; None where it cannot be,
     or is another user's to change."""
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise PermissionError(errno.EPERM, "it is not yours")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -74,14 +74,30 @@ def test_a_folder_that_cannot_be_trusted_is_logged_and_the_bot_runs(
     elif kind == "link":
         folder.symlink_to(tmp_path)
     else:
+        (tmp_path / "no").touch()
         folder = tmp_path / "no" / "such"
     with held_tokens(telegram(), tmp_path, folder):
         pass
     assert "whether another galata runs with the same token is not known" in caplog.text
 
 
-def test_the_runtime_folder_is_the_sessions_else_a_temporary_one(tmp_path: Path) -> None:
-    temporary = Path(tempfile.gettempdir()) / f"galata-{os.getuid()}"
-    assert runtime_folder({"XDG_RUNTIME_DIR": str(tmp_path)}) == tmp_path
-    assert runtime_folder({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}) == temporary
-    assert runtime_folder({}) == temporary
+def test_the_lock_lies_in_one_place_whatever_session_the_process_was_started_from(
+    tmp_path: Path,
+) -> None:
+    home = {"HOME": str(tmp_path)}
+    folder = runtime_folder(home)
+    assert folder == tmp_path / ".cache" / "galata"
+    session = {"XDG_RUNTIME_DIR": str(tmp_path), "XDG_CACHE_HOME": "/var", "TMPDIR": "/var/tmp"}
+    assert runtime_folder({**home, **session}) == folder
+    assert runtime_folder({}) == runtime_folder({"HOME": pwd.getpwuid(os.getuid()).pw_dir})
+    with (
+        held_tokens(telegram(), tmp_path, folder),
+        pytest.raises(TokenInUse),
+        held_tokens(telegram(), tmp_path, runtime_folder({**home, **session})),
+    ):
+        pass
+    assert runtime_folder(home) == folder, "also once it is there"
+
+
+def test_without_a_home_the_lock_lies_in_a_place_of_the_users_own(tmp_path: Path) -> None:
+    assert runtime_folder({"HOME": str(tmp_path / "gone")}) == Path(f"/tmp/galata-{os.getuid()}")
