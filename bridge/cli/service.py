@@ -16,13 +16,13 @@ _UNIT = """\
 # Written by `galata service install`.
 [Unit]
 Description=Galata, an LLM agent in chat platforms
-StartLimitIntervalSec=10min
-StartLimitBurst=5
+# Never given up: a full or read-only disk may be mended hours later.
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={command}
 Restart=on-failure
-RestartSec=5s
+RestartSec=15s
 TimeoutStopSec={stop_s}s
 KillMode=mixed
 UMask=0077

@@ -64,6 +64,9 @@ async def test_it_writes_a_unit_and_says_what_to_do_next(tmp_path: Path) -> None
     assert f'--data "{tmp_path}/data" --config "{tmp_path}/config.yaml"' in text
     assert int(made["Service"]["TimeoutStopSec"].removesuffix("s")) > PATIENCE_S + 10
     assert made["Service"]["Restart"] == "on-failure"
+    assert made["Unit"]["StartLimitIntervalSec"] == "0", "it comes back once the disk is mended"
+    assert "StartLimitBurst" not in made["Unit"]
+    assert int(made["Service"]["RestartSec"].removesuffix("s")) >= 15, "and is no busy loop"
     assert made["Install"]["WantedBy"] == "default.target"
     assert "a-key" not in text
     code, out, _ = await piped("service", "install", cwd=tmp_path, env=environ(tmp_path))
