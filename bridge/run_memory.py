@@ -4,39 +4,21 @@ what was changed. Fixed when the run starts."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
 from agent.messages import Message
 from agent.model import ChatModel
 from agent.tools import Tool
+from bridge.memory_parts import OWN_TOOLS
 from bridge.session import chat_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnPlan, TurnServices
 from memory.authors import Member, Receipt
 from memory.conversations import Context
-from memory.memory_tools import (
-    FORGET_TOOL,
-    READ_TOOL,
-    REMEMBER_TOOL,
-    SEARCH_TOOL,
-    MemoryOfRun,
-    memory_tools,
-)
+from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, heard
 from memory.snapshots import MOST_SNAPSHOT
 
-OWN_TOOLS: Final = frozenset(
-    (
-        "current_time",
-        "conversation_info",
-        SEARCH_TOOL,
-        READ_TOOL,
-        REMEMBER_TOOL,
-        FORGET_TOOL,
-    )
-)
-"""Tools that tell nothing that others have said."""
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
 
 

@@ -292,7 +292,8 @@ def _place(hit: Hit, context: ToolContext) -> str:
     if hit.name is not None:
         return f"[{hit.name}, line {hit.line}]"
     at = datetime.fromisoformat(hit.at).astimezone(context.timezone)
-    return f"[said by {hit.role}, {at:%Y-%m-%d %H:%M}]"
+    how = "passed on" if hit.passed_on and hit.role == "user" else "said"
+    return f"[{how} by {hit.role}, {at:%Y-%m-%d %H:%M}]"
 
 
 def _shown(text: str, start: int) -> str:

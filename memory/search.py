@@ -32,7 +32,8 @@ _FURTHER = 3  # times as many as are wanted are looked at: some are forgotten or
 
 # The inner query ranks by numbers alone: sorting whole texts took most of the time.
 _FIND = (
-    "SELECT e.id, e.name, e.line, e.lines, w.words, e.message_id, m.role, m.created_at, m.body"
+    "SELECT e.id, e.name, e.line, e.lines, w.words, e.message_id, m.role, m.created_at, m.body,"
+    " r.own_words IS 0 AS passed_on"
     " FROM (SELECT e.id, bm25(search_words, 0.0, 1.0) * IIF(e.name = :facts, :twice,"
     " :half / (:half + MAX(0, :today - e.day))) AS rank"
     " FROM search_words CROSS JOIN search_entries e ON e.id = search_words.rowid"
@@ -41,21 +42,23 @@ _FIND = (
     " (SELECT run_id FROM left_out)))"
     " ORDER BY rank, e.id DESC LIMIT :most) best"
     " JOIN search_entries e ON e.id = best.id JOIN search_words w ON w.rowid = best.id"
-    " LEFT JOIN messages m ON m.id = e.message_id ORDER BY best.rank, e.id DESC"
+    " LEFT JOIN messages m ON m.id = e.message_id LEFT JOIN runs r ON r.run_id = e.run_id"
+    " ORDER BY best.rank, e.id DESC"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """Something that was found. Of a file `name` and the line counted from 1; of a conversation who
-    said it (`role`) and when (ISO 8601, UTC)."""
+    said it (`role`) and when (ISO 8601, UTC). `passed_on`: its question held what somebody else
+    wrote."""
 
     text: str
     name: str | None = None
     line: int = 0
     role: str = ""
     at: str = ""
-    message_id: int = 0
+    passed_on: bool = False
 
 
 class _Changed(Exception):
@@ -174,7 +177,7 @@ class _Reading:
 
     def _hits(self, rows: Iterable[sqlite3.Row]) -> Iterator[tuple[int, Hit]]:
         for row in rows:
-            entry, name, line, lines, indexed, message_id, role, created_at, body = row
+            entry, name, line, lines, indexed, _, role, created_at, body, passed_on = row
             whole = self._lines(str(name)) if name is not None else said(str(body))
             text = "\n".join(whole[line : line + lines])
             fact = next(iter(entry_pieces(text)), None) if name == FACTS else None
@@ -186,8 +189,8 @@ class _Reading:
             if name is not None:
                 yield int(entry), Hit(shown, name=str(name), line=int(line) + 1)
             else:
-                made = Hit(shown, role=str(role), at=str(created_at), message_id=int(message_id))
-                yield int(entry), made
+                at, foreign = str(created_at), bool(passed_on)
+                yield int(entry), Hit(shown, role=str(role), at=at, passed_on=foreign)
 
     def _lines(self, name: str) -> list[str]:
         if name not in self._files:

@@ -16,6 +16,7 @@ from agent.messages import JsonObject, TextBlock, ToolUseBlock, assistant_text, 
 from agent.tool_args import check
 from agent.tools import Tool, ToolContext
 from memory.authors import Member
+from memory.chats import ChatPlace, Chats, Move
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.errors import StoreUnavailable
@@ -355,3 +356,38 @@ def test_a_short_saying_covers_itself_alone() -> None:
     assert not short.covers("likes tea")
     assert long.covers("you know that I like tea, right?")
     assert not long.covers("I like teapots")
+
+
+async def test_a_moved_chat_keeps_its_memory_and_what_it_had_forgotten(
+    notebook: Notebook, database: Database
+) -> None:
+    chats = Chats(database)
+    await chats.load()
+    new = ChatScope("group:telegram:1:-100", "telegram", "1", "-100")
+    talk = Talk(notebook, TEAM)
+    await talk.call("remember", text="likes tea")
+    await talk.call("remember", text="my cat is called Pablo")
+    await talk.call("forget", entries=["2"])
+    await said(database, "r1", "tea talk", chat=TEAM)
+    assert "tea talk" in await talk.call("memory_search", query="tea")
+    await chats.expect(Move("telegram", "1", "-9", "-100"))
+    await chats.carry(Move("telegram", "1", "-9", "-100"), lambda key: key.replace("-9", "-100"))
+    scope_path(notebook.folder, TEAM.scope).rename(scope_path(notebook.folder, new.scope))
+    moved = Talk(notebook, new, admin=False)
+    found = await moved.call("memory_search", query="tea")
+    assert "likes tea" in found
+    assert "tea talk" in found
+    await moved.call("remember", text="My cat is called Pablo!")
+    assert moved.failed
+    await moved.call("forget", entries=["1"])
+    assert not moved.failed, "it is still theirs"
+    await chats.erase(ChatPlace("telegram", "1", "-100"))
+    for table in (
+        "memory_scopes",
+        "search_entries",
+        "search_words",
+        "tombstones",
+        "memory_changes",
+    ):
+        rows = await database.read(f"SELECT COUNT(*) FROM {table}")
+        assert rows[0][0] == 0, table

@@ -59,7 +59,8 @@ async def test_runs_waiting_messages_and_replies_are_counted_by_session(
     for row, run_id in ((running[0], "r1"), (running[1], "r1"), (withdrawn, "r2"), (done, "r3")):
         await execute(database, "UPDATE inbox SET run_id = ? WHERE id = ?", run_id, row)
     await execute(
-        database, "INSERT INTO runs VALUES ('r2', 2, 'withdrawn', NULL, 0, NULL, '', NULL)"
+        database,
+        "INSERT INTO runs (run_id, session_id, state, began_at) VALUES ('r2', 2, 'withdrawn', '')",
     )
     await Inbox(database).close([done], "answered")
     await execute(

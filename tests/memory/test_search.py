@@ -19,6 +19,7 @@ from memory.fact_files import FactFiles
 from memory.files import append
 from memory.indexing import LOOK_EVERY_S, Indexer
 from memory.pieces import MOST_PIECE, excerpt, pieces
+from memory.runs import Runs
 from memory.scopes import ChatScope, day_name, scope_path
 from memory.search import MOST_HITS, MOST_SHOWN, Search
 from memory.tombstones import bury
@@ -228,6 +229,21 @@ async def test_what_was_taken_back_or_is_being_asked_is_not_found(world: World) 
     await world.conversations.leave_out(1, taken)
     assert await world.find(ANA, "plover") == ["plover two"]
     assert await world.find(ANA, "plover", besides=asking) == []
+
+
+async def test_what_was_passed_on_is_told_as_such(world: World) -> None:
+    question = user_text("plover forwarded")
+    runs = Runs(world.database)
+    session = await world.conversations.open(SessionPlace("k", "telegram", "1", "7", None))
+    await runs.begin(session, "f1", question, [], own_words=False)
+    await runs.begin(session, "f2", user_text("plover own"), [], own_words=True)
+    hits = await world.search.find(ANA, "plover", today=TODAY)
+    assert {(hit.text, hit.passed_on) for hit in hits} == {
+        ("plover forwarded", True),
+        ("plover own", False),
+    }
+    assert await runs.passed_on(session) == {"f1"}
+    assert not await runs.own_words("unknown")
 
 
 async def test_what_was_forgotten_is_found_nowhere(world: World) -> None:
