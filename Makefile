@@ -3,6 +3,8 @@
 # make setup  from a clone to the first answer in Telegram or Slack
 # make test   set up, then every check; make check: the same without set-up; make fix: format
 # make fuzz   10,000 generated conversations, judged by the rules of every API (minutes; for the night)
+# make crash  500 kills with SIGKILL in the midst of everything, and what has to hold then (half an hour);
+#             SEED=… repeats one
 # make bench  every measure, with its goal; make soak MINUTES=30: whether a long run with faults grows
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -12,7 +14,7 @@ MINUTES ?= 30
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install run setup test check fix lint types layers tests fuzz bench soak lock playground clean
+.PHONY: install run setup test check fix lint types layers tests fuzz crash bench soak lock playground clean
 
 install: $(VENV)/run.ok
 
@@ -49,6 +51,9 @@ tests:
 
 fuzz: $(VENV)/dev.ok
 	@$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=fuzz tests/fuzz
+
+crash: $(VENV)/dev.ok
+	@$(BIN)/python -m tests.crash
 
 fix: $(VENV)/dev.ok
 	@$(BIN)/ruff format --quiet .

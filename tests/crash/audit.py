@@ -178,7 +178,7 @@ def _look_at_question(one: Asked, stored: _Stored, cut_off: Set[int], findings: 
     if outcomes[0] == "failed":
         if stored.takeovers[one.number] < 2:
             findings.add(f"{one.text} failed", one.place)
-        elif not any(GIVEN_UP in shown.text for shown in one.place.shown()):
+        elif not one.stopped and not any(GIVEN_UP in shown.text for shown in one.place.shown()):
             findings.add(f"{one.text} was given up, and nobody was told", one.place)
     if outcomes[0] == "answered":
         _look_at_answer(one, stored, cut_off, findings)

@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 WRITES: Final = (
     "Inbox.put",
+    "Inbox.put_question",
+    "Inbox.mark",
     "Inbox.put_stop",
     "Inbox.close",
     "Runs.begin",
@@ -18,6 +20,8 @@ WRITES: Final = (
     "Runs.withdraw",
     "Conversations.append",
     "UsageStore.book",
+    "UsageStore.reserve",
+    "Outbox.add",
     "Outbox.mark",
     "Outbox.close",
 )
@@ -56,8 +60,13 @@ STOP_POINTS: Final = (
 )
 """Those of a graceful stop."""
 
-What = Literal["ask", "ask twice", "ask and cancel", "again", "cancel", "press", "trouble"]
-OTHERS: Final[tuple[What, ...]] = ("ask", "ask", "again", "cancel", "press", "trouble", "trouble")
+What = Literal[
+    "ask", "ask twice", "ask and cancel", "command", "again", "cancel", "press", "trouble"
+]
+OTHERS: Final[tuple[What, ...]] = (
+    *("ask", "ask", "ask", "again", "again"),
+    *("cancel", "press", "command", "trouble", "trouble"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,25 +134,28 @@ def _acts(chance: random.Random, point: str, pace_s: float) -> Iterator[Act]:
 
 def _way_to(point: str) -> tuple[What, str, str]:
     """What a person does where (platform) with which kind of question, so that the point is met."""
-    _, _, name = point.partition(" ")
-    match name:
-        case "Inbox.put_stop":
-            return "ask and cancel", "", "slow"
-        case "setMessageReaction":
-            return "ask twice", "telegram", "slow"
-        case "reactions.add" | "reactions.remove":
-            return "ask twice", "slack", "slow"
-        case "Outbox.mark":
-            return "ask", "", "long"
-        case "editMessageReplyMarkup":
-            return "ask", "telegram", "long"
-        case "sendMessage" | "editMessageText" | "getUpdates":
-            return "ask", "telegram", ""
-        case "chat.postMessage" | "chat.update" | "acknowledging to Slack":
-            return "ask", "slack", ""
-        case "the tool":
-            return "ask", "", "tool"
-        case "Runs.withdraw" | "Runs.previewed":
-            return "ask", "", "slow"
-        case _:
-            return "ask", "", ""
+    return WAYS.get(point.partition(" ")[2], ("ask", "", ""))
+
+
+_IN_TELEGRAM: Final[tuple[What, str, str]] = ("ask", "telegram", "")
+_IN_SLACK: Final[tuple[What, str, str]] = ("ask", "slack", "")
+WAYS: Final[dict[str, tuple[What, str, str]]] = {
+    "Inbox.put_stop": ("ask and cancel", "", "slow"),
+    "Outbox.add": ("ask and cancel", "", "slow"),
+    "Inbox.put": ("command", "telegram", ""),
+    "Inbox.mark": ("ask twice", "", "slow"),
+    "setMessageReaction": ("ask twice", "telegram", "slow"),
+    "reactions.add": ("ask twice", "slack", "slow"),
+    "reactions.remove": ("ask twice", "slack", "slow"),
+    "Outbox.mark": ("ask", "", "long"),
+    "editMessageReplyMarkup": ("ask", "telegram", "long"),
+    "sendMessage": _IN_TELEGRAM,
+    "editMessageText": _IN_TELEGRAM,
+    "getUpdates": _IN_TELEGRAM,
+    "chat.postMessage": _IN_SLACK,
+    "chat.update": _IN_SLACK,
+    "acknowledging to Slack": _IN_SLACK,
+    "the tool": ("ask", "", "tool"),
+    "Runs.withdraw": ("ask", "", "slow"),
+    "Runs.previewed": ("ask", "", "slow"),
+}

@@ -87,6 +87,7 @@ class Round:
         )
         bot.kill()
         await bot.ended.wait()
+        self._note_death(bot, in_order=False)
 
     async def _live(self, life: Life, beside: asyncio.TaskGroup) -> None:
         acting = asyncio.create_task(self._act_on(life.acts, beside))
@@ -138,6 +139,9 @@ class Round:
             case "ask and cancel":
                 self._ask(act)
                 beside.create_task(self._cancel_soon(asked[-1]))
+            case "command":
+                place = self._place(act, "telegram")
+                place.say(act.person % place.size, "status")
             case "again" if asked:
                 one = asked[-1 - act.choice % min(len(asked), 8)]
                 one.place.again(one.message)
@@ -151,9 +155,12 @@ class Round:
                 pass
 
     def _ask(self, act: Act) -> None:
-        places = [p for p in self._world.places if p.name.startswith(act.platform)]
-        place = places[act.place % len(places)]
+        place = self._place(act, act.platform)
         self._ask_in(place, act.kind or KINDS[act.choice % len(KINDS)], act.person % place.size)
+
+    def _place(self, act: Act, platform: str) -> Place:
+        places = [place for place in self._world.places if place.name.startswith(platform)]
+        return places[act.place % len(places)]
 
     def _ask_in(self, place: Place, kind: str, person: int) -> None:
         one = Asked(len(self._asked) + 1, kind, place, person, None)
