@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Coroutine, Mapping
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreError
 from memory.overview import Overview
+from memory.trial import try_to_write
 
 log = logging.getLogger(__name__)
 
@@ -84,16 +84,9 @@ class Operation:
         from bridge.health import HealthServer  # its libraries take a quarter of a second
 
         month_cost = self._services.gate.spent_microusd
-        server = HealthServer(self.watch, self._status, self._store, month_cost, self._data)
+        store = partial(try_to_write, self._database)
+        server = HealthServer(self.watch, self._status, store, month_cost, self._data)
         await server.run(port)
-
-    async def _store(self) -> None:
-        """Return when the database could be written. Raises `StoreError`."""
-
-        def op(_: sqlite3.Connection) -> None:
-            """Its transaction is what is tried."""
-
-        await self._database.write(op)
 
     async def _owners(self) -> set[Owner]:
         """Everybody who owns the bot. Raises `StoreError`."""

@@ -188,7 +188,9 @@ def _attempt(connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
     connection.execute("SAVEPOINT operation")
     try:
         result = operation(connection)
-    except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+    except Exception as error:  # it goes to whoever waits for this operation
+        if isinstance(error, sqlite3.Error) and not connection.in_transaction:
+            raise  # on a full disk SQLite itself has rolled back everything
         connection.execute("ROLLBACK TO operation")
         result = _as_store_error(error)
     connection.execute("RELEASE operation")
