@@ -10,6 +10,7 @@ from bench.durable import Durable
 from bench.estimate import estimate
 from bench.measures import SMALLEST, Bench, Size
 from bench.processes import Child
+from bench.recall import memory_recall
 from bench.repair import repair
 from bench.report import LATEST, Measures, table, write
 from bench.trim import trim
@@ -17,12 +18,13 @@ from bench.trim import trim
 
 def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
     """Every measure, or those of the named groups: start, memory, latency, turns, streaming,
-    cancel, durable, search, repair, trim, estimate."""
+    cancel, durable, search, memory_recall, memory_nights, repair, trim, estimate."""
     measures: Measures = {}
     with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
         bench = Bench(servers, Path(folder), size)
         groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
-        groups += [bench.cancel, Durable(bench).durable, bench.search, repair, trim, estimate]
+        groups += [bench.cancel, Durable(bench).durable, bench.search, memory_recall]
+        groups += [bench.memory_nights, repair, trim, estimate]
         for group in groups:
             if not only or group.__name__ in only:
                 print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)

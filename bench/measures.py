@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.machine import Machine
 from bench.processes import Child
+from bench.recall import nights
 from bench.report import Measure, Measures, percentile
 from bench.search import search
 
@@ -145,6 +146,10 @@ class Bench:
     def search(self) -> Measures:
         """Indexing the day files of one chat, and searching in them (see `bench.search`)."""
         return search(self.size.files)
+
+    def memory_nights(self) -> Measures:
+        """The nights of many chats (see `bench.recall`)."""
+        return nights(self.size.sessions)
 
     def cancel(self) -> Measures:
         """From /cancel to "Stopped." in the chat, when the provider has fallen silent in the middle

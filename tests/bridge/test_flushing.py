@@ -24,16 +24,9 @@ from bridge.memory_jobs import CONSOLIDATION, END_OF_DAY, FLUSH
 from memory.daily import DailyFiles
 from memory.flush import NOT_SAID, Entry
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
+from tests.bridge.memory_models import notes
 
 DAY = date(2026, 11, 30)
-
-
-def notes(request: ModelRequest) -> str:
-    """A faithful model: what people said, line by line."""
-    lines = request.messages[-1].text.splitlines()
-    said = [line for line in lines if line.startswith("[") and " assistant: " not in line]
-    rows = [f"- {line.split(']')[0]}] {line.split(': ', 1)[1]}" for line in said]
-    return "\n".join(["## Talk", *rows]) if rows else "NOTHING"
 
 
 def refuse(request: ModelRequest) -> str:

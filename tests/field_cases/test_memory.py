@@ -38,7 +38,8 @@ from memory.nights import Night
 from memory.scopes import scope_path
 from tests.bridge.bed import chat_model
 from tests.bridge.memory_bed import SCOPE, memory_bed
-from tests.bridge.test_consolidation import faithful, write
+from tests.bridge.memory_models import faithful
+from tests.bridge.test_consolidation import write
 from tests.field_cases.bed import KINDS, Called, Chat, Kind, chat, provider_for, texts
 from tests.servers.llm import LlmRequest, tool
 
