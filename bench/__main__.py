@@ -18,13 +18,23 @@ from bench.trim import trim
 
 def run(size: Size, only: frozenset[str] = frozenset()) -> Measures:
     """Every measure, or those of the named groups: start, memory, latency, turns, streaming,
-    cancel, durable, search, memory_recall, memory_nights, repair, trim, estimate."""
+    cancel, durable, search, limits, memory_recall,
+    memory_nights, repair, trim, estimate."""
     measures: Measures = {}
     with tempfile.TemporaryDirectory() as folder, Child("bench.servers") as servers:
         bench = Bench(servers, Path(folder), size)
         groups = [bench.start, bench.memory, bench.latency, bench.turns, bench.streaming]
-        groups += [bench.cancel, Durable(bench).durable, bench.search, memory_recall]
-        groups += [bench.memory_nights, repair, trim, estimate]
+        groups += [
+            bench.cancel,
+            Durable(bench).durable,
+            bench.search,
+            bench.limits,
+            memory_recall,
+            bench.memory_nights,
+            repair,
+            trim,
+            estimate,
+        ]
         for group in groups:
             if not only or group.__name__ in only:
                 print(f"measuring: {group.__name__}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.limits import limits
 from bench.machine import Machine
 from bench.processes import Child
 from bench.recall import nights
@@ -34,7 +35,7 @@ class Size:
     steady_s: float = 1.5  # memory unchanged for so long: all that is loaded behind is loaded
     stops: int = 300
     hanging: int = 15  # answers that hang at a time
-    files: int = 10_000  # days in memory that are searched
+    files: int = 10_000  # days in memory that are searched, and chats with limits of their own
     burst: int = 3000
     stored: int = 50_000  # turns, of two messages each
     sessions: int = 1000
@@ -146,6 +147,10 @@ class Bench:
     def search(self) -> Measures:
         """Indexing the day files of one chat, and searching in them (see `bench.search`)."""
         return search(self.size.files)
+
+    def limits(self) -> Measures:
+        """What limits cost, beside as many chats' files (see `bench.limits`)."""
+        return limits(self.size.files)
 
     def memory_nights(self) -> Measures:
         """The nights of many chats (see `bench.recall`)."""

@@ -23,6 +23,7 @@ def test_the_smallest_run_writes_each_measure_with_value_unit_and_goal(tmp_path:
     assert {"cancel_stream_p99_ms", "cancel_tool_p50_ms"} <= rows.keys()
     assert {"inbound_per_s", "restart_ready_s", "idle_sessions_mb"} <= rows.keys()
     assert {"search_index_s", "search_p50_ms", "search_two_han_p50_ms"} <= rows.keys()
+    assert {"limits_check_p50_ms", "limits_beyond_steps"} <= rows.keys()
     assert {"memory_recall_missing", "memory_rough_lost", "memory_nights_s"} <= rows.keys()
     assert {"repair_broken_ms", "trim_fresh_ms", "trim_warm_ms"} <= rows.keys()
     for row in rows.values():
