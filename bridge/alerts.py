@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
@@ -61,11 +61,12 @@ class Reach:
 
 @dataclass(slots=True)
 class _Known:
-    """`queued`: alerts that `run` has not dealt with; `not_before`: earlier ones are not queued."""
+    """`queued`: alerts that `run` has not dealt with; `quiet`: from when on and for how long no further
+    one is queued."""
 
     stored: StoredAlert
     queued: int = 0
-    not_before: datetime = field(default_factory=lambda: datetime.min.replace(tzinfo=UTC))
+    quiet: tuple[datetime, timedelta] | None = None
 
 
 class Alerts:
@@ -88,18 +89,16 @@ class Alerts:
     async def load(self) -> None:
         """Remember what was told before. Raises `StoreError`."""
         for alert in await self._store.load():
-            last = alert.told_at
-            known = self._known[alert.cause] = _Known(alert)
-            if last is not None:
-                known.not_before = last + EVERY
+            quiet = None if alert.told_at is None else (alert.told_at, EVERY)
+            self._known[alert.cause] = _Known(alert, quiet=quiet)
 
     def raise_(self, cause: Cause, key: str, /, **values: object) -> None:
         """Something is wrong: the text `key` tells what. Never blocks."""
         known = self._of(cause)
         now = self._now()
-        if now < known.not_before:
+        if known.quiet is not None and _within(now, *known.quiet):
             return
-        known.not_before = now + AGAIN
+        known.quiet = now, AGAIN
         known.queued += 1
         self._notes.put_nowait(_Note(cause, False, key, values))
 
@@ -139,7 +138,7 @@ class Alerts:
         told_at = known.stored.told_at
         if await self._tell(note):
             told_at = self._now()
-            known.not_before = told_at + EVERY
+            known.quiet = told_at, EVERY
         await self._keep(known, StoredAlert(str(note.cause), told_at, open=True))
 
     async def _end(self, note: _Note, known: _Known) -> None:
@@ -153,7 +152,7 @@ class Alerts:
     def _recent(self, known: _Known) -> bool:
         """Whether the cause was told within the hour."""
         told_at = known.stored.told_at
-        return told_at is not None and self._now() - told_at < EVERY
+        return told_at is not None and _within(self._now(), told_at, EVERY)
 
     async def _keep(self, known: _Known, alert: StoredAlert) -> None:
         known.stored = alert
@@ -191,3 +190,9 @@ class Alerts:
     def _of(self, cause: Cause) -> _Known:
         key = str(cause)
         return self._known.setdefault(key, _Known(StoredAlert(key, None, False)))
+
+
+def _within(now: datetime, since: datetime, span: timedelta) -> bool:
+    """Whether `since` is at most `span` ago. A time that is still to come is none: the clock was set
+    back, and waiting for it would be silence for as long."""
+    return timedelta(0) <= now - since < span

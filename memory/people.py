@@ -63,14 +63,15 @@ class People:
         return await self._database.write(op)
 
     async def tell_once(self, key: str, every: timedelta) -> bool:
-        """Whether to tell now: true when `key` was not told within the last `every`."""
+        """Whether to tell now: true when `key` was not told within the last `every`. A time that is
+        still to come is none: the clock was set back."""
         now = datetime.now(UTC)
 
         def op(connection: sqlite3.Connection) -> bool:
             cursor = connection.execute(
                 "INSERT INTO notices VALUES (?, ?) ON CONFLICT (key)"
-                " DO UPDATE SET told_at = excluded.told_at WHERE told_at <= ?",
-                (key, stamp(now), stamp(now - every)),
+                " DO UPDATE SET told_at = excluded.told_at WHERE told_at <= ? OR told_at > ?",
+                (key, stamp(now), stamp(now - every), stamp(now)),
             )
             return cursor.rowcount == 1
 

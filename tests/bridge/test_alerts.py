@@ -92,6 +92,22 @@ async def test_a_cause_is_told_once_an_hour_and_once_when_it_is_over(world: Worl
     assert "has room again: 900 MB" in (await world.told())[-1]
 
 
+async def test_a_clock_that_was_set_back_silences_no_alert(world: World) -> None:
+    world.raise_disk()
+    assert len(await world.told()) == 1
+    world.now -= timedelta(days=300)
+    world.raise_disk()
+    assert len(await world.told()) == 2
+    world.now += EVERY - timedelta(seconds=1)
+    world.raise_disk()
+    assert len(await world.told()) == 2
+    world.now -= timedelta(days=300)
+    world.alerts = world.fresh()
+    await world.alerts.load()
+    world.raise_disk()
+    assert len(await world.told()) == 3
+
+
 async def test_what_comes_and_goes_is_told_again_only_after_an_hour(world: World) -> None:
     for _ in range(5):
         world.raise_disk()

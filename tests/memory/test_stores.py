@@ -13,6 +13,7 @@ import pytest
 from agent.messages import assistant_text, user_text
 from agent.provider import Usage
 from memory.conversations import Boundary, Conversations, SessionPlace
+from memory.clock import stamp
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
@@ -250,6 +251,14 @@ async def test_a_notice_is_told_once_in_a_while(database: Database) -> None:
     day = timedelta(days=1)
     assert [await people.tell_once(k, day) for k in ("a", "a", "b")] == [True, False, True]
     assert await people.tell_once("a", timedelta(0))
+
+
+async def test_a_clock_that_was_set_back_silences_no_notice(database: Database) -> None:
+    people = People(database)
+    ahead = stamp(datetime.now(UTC) + timedelta(days=300))
+    await database.write(lambda c: c.execute("INSERT INTO notices VALUES ('a', ?)", (ahead,)))
+    day = timedelta(days=1)
+    assert [await people.tell_once("a", day) for _ in range(2)] == [True, False]
 
 
 async def test_usage_is_booked_once_and_summed(database: Database) -> None:
