@@ -142,6 +142,13 @@ class AgentRun:
         return not self._tools.empty
 
     @property
+    def steps(self) -> Sequence[Message]:
+        """The run's own messages as far as they are whole: without a message whose calls have not
+        begun."""
+        own = self.last_run_new_messages
+        return own[:-1] if own and own[-1].tool_uses else own
+
+    @property
     def calls(self) -> list[ModelCall]:
         """The model calls that were made, also those that failed or were cancelled."""
         return self._calls.made

@@ -24,7 +24,7 @@ from bridge.chats import ChatKeeper
 from bridge.commands import Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
 from bridge.holds import Holds
-from bridge.inbound import entry, load
+from bridge.inbound import entry, readable
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
@@ -256,13 +256,15 @@ class AgentBridge:
         for reply in await services.outbox.open_replies(here):
             self._beside.start(self._deliveries.resume(reply), "resumed delivery")
         for lost in await services.runs.lost(here):
-            self._beside.start(self._deliveries.end_lost(lost, load(lost.body)), "lost run")
+            if (asked := readable(lost.body)) is not None:
+                self._beside.start(self._deliveries.end_lost(lost, asked), "lost run")
         for row in await services.inbox.open_acts():
-            message = load(row.body)
-            if message.address.channel in self._channels:
+            message = readable(row.body)
+            if message is not None and message.address.channel in self._channels:
                 await self._policies.read(message.address)
                 self._acts.resume(message, row.id)
-        marked = [load(body) for body in await services.inbox.marked(here)]
+        bodies = map(readable, await services.inbox.marked(here))
+        marked = [message for message in bodies if message is not None]
         for message in marked:
             self._turns.mark(message)
         for session_key in await services.inbox.open_sessions(here):
@@ -274,9 +276,10 @@ class AgentBridge:
         if former_key != session_key:
             self._turns.forget_session(former_key)
         for row in await self._services.inbox.open_turns(session_key):
-            message = load(row.body)
-            self._turns.expect(message, session_key)
-            self._backlog.note(message)
+            message = readable(row.body)
+            if message is not None:
+                self._turns.expect(message, session_key)
+                self._backlog.note(message)
         self._lanes.wake(session_key)
 
     async def close(self, patience_s: float) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bridge.chats import place_of
 from bridge.holds import Holds
-from bridge.inbound import load
+from bridge.inbound import readable
 from bridge.session import chat_key
 from bridge.stopping import ASK_NOW, key_of
 from bridge.texts import Say
@@ -176,7 +176,9 @@ class Backlog:
 
     async def _sort_out(self, place: ChatPlace) -> None:
         rows = await self._store.waiting(place)
-        found = sort_out([Missed(row, load(row.body)) for row in rows], datetime.now(UTC))
+        read = [(row, readable(row.body)) for row in rows]
+        missed = [Missed(row, message) for row, message in read if message is not None]
+        found = sort_out(missed, datetime.now(UTC))
         if not found.old:
             return
         name = f"{_NAME}{max(missed.row.id for missed in found.old)}"

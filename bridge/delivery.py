@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Literal
 from weakref import WeakValueDictionary
 
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between the tries to deliver an answer while its platform is out of reach; the last repeats.
 WAITS_S = (1, 2, 5, 10, 30, 60)
+NOTICES_MORE = 10  # tries, a minute apart, to tell a chat that something has not arrived
 
 Asks = tuple[int, Sequence[int]]
 
@@ -204,16 +206,17 @@ class Deliveries:
         self, message: InboundMessage, place: SessionPlace, act: int, session: int
     ) -> bool:
         """Deliver the session's last answer once more, from storage; false when there is none."""
-        last = await self._outbox.last_answer(session)
-        if last is None or not last.parts:
-            return False
-        key, language = f"act:{act}", self._language(message)
-        journal = self.log_of(key)
-        channel = self._channels[message.address.channel]
-        sink = channel.open_reply(destination(last), reply_to=last.reply_to, journal=journal)
-        parts = tuple(part.body for part in last.parts)
-        reply = NewReply(key, last.private, last.reply_to, language, parts)
-        await self._send(place, reply, act, sink, journal)
+        async with self.in_order(message.address):  # behind an answer that is still going out
+            last = await self._outbox.last_answer(session)
+            if last is None or not last.parts:
+                return False
+            key, language = f"act:{act}", self._language(message)
+            journal = self.log_of(key)
+            channel = self._channels[message.address.channel]
+            sink = channel.open_reply(destination(last), reply_to=last.reply_to, journal=journal)
+            parts = tuple(part.body for part in last.parts)
+            reply = NewReply(key, last.private, last.reply_to, language, parts)
+            await self._send(place, reply, act, sink, journal)
         return True
 
     async def _send(
@@ -254,12 +257,15 @@ class Deliveries:
         return delivered if journal.outcome == "halted" else None
 
     async def close(self, reply: OutboxReply, journal: ReplyLog) -> None:
-        """Nothing is left to deliver. What cannot be closed now is closed at the next start, which
-        finds every part sent."""
-        try:
-            await self._outbox.close(reply.id, journal.outcome, journal.last)
-        except StoreError as error:
-            log.warning("reply %s is out, which is not stored: %s", reply.key, error)
+        """Nothing is left to deliver. As long as that cannot be stored it is tried again: the next
+        start would send the last part once more."""
+        for wait_s in chain(WAITS_S, repeat(WAITS_S[-1])):
+            try:
+                return await self._outbox.close(reply.id, journal.outcome, journal.last)
+            except StoreError as error:
+                log.warning("reply %s is out, which is not stored yet: %s", reply.key, error)
+            await asyncio.sleep(wait_s)
+        raise AssertionError("it is tried for ever")
 
     async def _told(
         self, reply: OutboxReply, sink: ReplySink, token: CancelToken | None
@@ -282,9 +288,14 @@ class Deliveries:
         error_id = await self._errors.report(error, f"delivery of {reply.key}")
         channel = self._channels[reply.place.channel]
         say = Say(self._texts, reply.language, channel.capabilities)
-        key = "may_be_missing" if isinstance(error, Uncertain) else "error"
-        sink = channel.open_reply(destination(reply), reply_to=reply.reply_to)
-        await notify(sink, say(key, id=error_id), f"reply {reply.key}")
+        text = say("may_be_missing" if isinstance(error, Uncertain) else "error", id=error_id)
+        # What kept the reply from arriving may go on for a while: the word about it may come twice,
+        # but it comes.
+        for wait_s in (*WAITS_S, *WAITS_S[-1:] * NOTICES_MORE):
+            sink = channel.open_reply(destination(reply), reply_to=reply.reply_to)
+            if await notify(sink, text, f"reply {reply.key}"):
+                return
+            await asyncio.sleep(wait_s)
 
     async def _persistently(
         self, sink: ReplySink, parts: list[ReplyPart], note: str, token: CancelToken | None
@@ -300,12 +311,14 @@ class Deliveries:
                 await _pause(asked_s or next(waits, WAITS_S[-1]), token)
 
 
-async def notify(sink: ReplySink, text: str, what: str) -> None:
-    """A short message of its own, kept nowhere."""
+async def notify(sink: ReplySink, text: str, what: str) -> bool:
+    """A short message of its own, kept nowhere; false when another try may bring it there."""
     try:
         await sink.finish(OutboundReply(text))
     except ChannelError as error:
         log.warning("%s: a notice could not be delivered: %s", what, error)
+        return not isinstance(error, Uncertain | ChannelUnavailable)
+    return True
 
 
 def destination(reply: OutboxReply) -> Address:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import TypeAdapter
+import logging
+
+from pydantic import TypeAdapter, ValidationError
 
 from channels.base import InboundMessage
 from memory.clock import stamp
 from memory.conversations import SessionPlace
 from memory.inbox import Entry, Kind
+
+log = logging.getLogger(__name__)
 
 _adapter = TypeAdapter(InboundMessage)
 
@@ -20,6 +24,17 @@ def dump(message: InboundMessage) -> str:
 def load(body: str) -> InboundMessage:
     """The message that `dump` wrote. Raises `pydantic.ValidationError`."""
     return _adapter.validate_json(body)
+
+
+def readable(body: str) -> InboundMessage | None:
+    """The message of a stored row, or None when it cannot be read: one bad row must not keep all the
+    others from being answered. It stays open, for a version that can."""
+    try:
+        return load(body)
+    except ValidationError as error:
+        # Without a trace: it would repeat the message.
+        log.error("a stored message cannot be read (%d faults)", error.error_count())
+        return None
 
 
 def entry(message: InboundMessage, place: SessionPlace, kind: Kind) -> Entry:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from bridge.backlog import Backlog
 from bridge.beside import Beside
@@ -19,6 +21,8 @@ from bridge.turns import RETRY, Turns
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.inbox import Full, Inbox
+
+KEPT: Final = timedelta(seconds=20)  # a message that is older when it comes in was kept
 
 
 class Questions:
@@ -47,6 +51,7 @@ class Questions:
         self._admission = admission
         self._policies = policies
         self._queue_length = queue_length
+        self._began = datetime.now(UTC)
         self._cut_texts: dict[tuple[str, str], float] = {}  # until when the rest may come
 
     async def take(self, message: InboundMessage, place: SessionPlace) -> None:
@@ -125,6 +130,11 @@ class Questions:
         self._cut_texts = {key: end for key, end in self._cut_texts.items() if end > now}
         self._cut_texts[place.key, message.sender.id] = now + message.more_expected_s
 
+    def _has_waited(self, message: InboundMessage) -> bool:
+        """Whether the platform kept it for us: what was sent while nobody could receive it is taken,
+        however much it is."""
+        return message.sent_at < self._began or datetime.now(UTC) - message.sent_at > KEPT
+
     async def _problem(self, message: InboundMessage, place: SessionPlace) -> str | None:
         """Why a question is not taken: one sentence, or None."""
         say = self._notices.say(message)
@@ -137,7 +147,7 @@ class Questions:
         retry = message.command is not None and message.command.name == RETRY
         if not (retry or words.strip() or message.attachments or message.quote):
             return say("empty_message")
-        if self._lanes.busy(place.key):
+        if self._lanes.busy(place.key) and not self._has_waited(message):
             waiting = await self._inbox.waiting(place.key)
             if waiting >= self._queue_length:
                 return say("queue_full", count=waiting)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain, repeat
+from typing import TypeVar
 
 from agent.calls import CallPorts, ModelCall
 from agent.cancel import CancelToken
@@ -45,6 +46,7 @@ from memory.tools import ReadTranscript
 from memory.usage import UsageRow
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 # Seconds between the tries to store an answer that cannot be stored; the last repeats.
 STORE_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)
@@ -90,13 +92,21 @@ class Turn:
             pass  # what an earlier process has left for this chat goes first
         if plan.given_up:
             raise GivenUp
+        claimed = any(message.attachments for message in plan.question.messages)
+        if claimed:
+            await services.runs.claim(plan.session, plan.run_id, plan.inbox_ids)
         question = self._question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
         context, id_ = await asyncio.gather(
             services.conversations.context(plan.session),
             services.runs.begin(
-                plan.session, plan.run_id, question, plan.inbox_ids, own_words=own_words
+                plan.session,
+                plan.run_id,
+                question,
+                plan.inbox_ids,
+                own_words=own_words,
+                claimed=claimed,
             ),
         )
         self._journal.begun()
@@ -238,10 +248,11 @@ class Turn:
         if isinstance(error, StoreError):
             if self._agent is not None and self._agent.has_answered:
                 outcome = Outcome("completed")  # only the last message is not stored yet
-            elif self._agent is None or not self._agent.has_acted:
+            else:
+                await self._keep_steps()
                 self.unstored = error
                 await self._quietly(self._sink.discard())
-                return  # they stay open: the lane tries again
+                return  # they stay open: the lane goes on from there
         text = await self._last_word.of(
             outcome, self._agent, shown=self._display.text, receipts=self._receipts()
         )
@@ -251,6 +262,18 @@ class Turn:
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
+
+    async def _keep_steps(self) -> None:
+        """Tools have run, and what came of it is not all stored: that first, as soon as it can be."""
+        if self._agent is None or not self._agent.has_acted:
+            return
+        plan, steps = self._plan, list(enumerate(self._agent.steps, start=1))
+
+        async def store() -> None:
+            await self._services.conversations.append(plan.session, plan.run_id, steps)
+            await self._services.runs.withdraw(plan.run_id)
+
+        await self._once_stored(store)
 
     def _receipts(self) -> Sequence[str]:
         """What the run has written down for good."""
@@ -283,17 +306,24 @@ class Turn:
         await self._notice(self._say(outage_key(down), until=until, id=error_id))
 
     async def _stored(self, outcome: Outcome, parts: tuple[str, ...]) -> OutboxReply:
-        """The reply in the outbox, with all that the run leaves. As long as the store cannot write
-        nothing goes out, and the chat is told once: what is not stored would come twice."""
+        """The reply in the outbox, with all that the run leaves. Nothing goes out before: what is not
+        stored would come twice."""
+        services = self._services
+
+        async def store() -> OutboxReply:
+            await self._book_calls()
+            row = await services.runs.settle(self._settlement(outcome), self._reply(outcome, parts))
+            return await services.outbox.get(row)
+
+        return await self._once_stored(store)
+
+    async def _once_stored(self, store: Callable[[], Awaitable[T]]) -> T:
+        """What `store` returns, tried again as long as the store cannot write; the chat is told
+        once."""
         told = False
         for wait_s in chain(STORE_AGAIN_S, repeat(STORE_AGAIN_S[-1])):
             try:
-                services = self._services
-                await self._book_calls()
-                row = await services.runs.settle(
-                    self._settlement(outcome), self._reply(outcome, parts)
-                )
-                return await services.outbox.get(row)
+                return await store()
             except StoreError as error:
                 error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
                 if not told:

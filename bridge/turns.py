@@ -14,7 +14,7 @@ from typing import Any
 from agent.cancel import CancelTokenRegistry
 from bridge.chat_models import ModelChoice
 from bridge.delivery import Deliveries
-from bridge.inbound import load
+from bridge.inbound import readable
 from bridge.lanes import ActiveRun, Lanes
 from bridge.limits.keys import MODEL, PAUSED
 from bridge.limits.policies import zone_of
@@ -203,7 +203,8 @@ class Turns:
         closed_before = self._dropped.pop(session_key, set[InboxKey]())
         rows = await self._services.inbox.open_turns(session_key)
         self.forget(closed_before)
-        waiting = [_Waiting(row, load(row.body)) for row in rows]
+        read = [(row, readable(row.body)) for row in rows]
+        waiting = [_Waiting(row, message) for row, message in read if message is not None]
         stopped = [waits for waits in waiting if self._is_stopped(waits)]
         if stopped:
             await self._services.inbox.close([waits.row.id for waits in stopped], "cancelled")

@@ -71,19 +71,20 @@ class Runs:
         inbox_ids: Sequence[int],
         *,
         own_words: bool = True,
+        claimed: bool = False,
     ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
-        taken, in one transaction. `own_words`: somebody wrote all of it themselves. The row id of
-        the question."""
+        taken, in one transaction. `own_words`: somebody wrote all of it themselves; `claimed`: this
+        process has claimed it before. The row id of the question."""
         row = message_row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> int:
             connection.execute(
                 "INSERT INTO runs (run_id, session_id, state, began_at, own_words)"
                 " VALUES (?, ?, 'running', ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
-                " takeovers = takeovers + (state = 'running'), state = 'running',"
+                " takeovers = takeovers + (state = 'running' AND NOT ?), state = 'running',"
                 " own_words = excluded.own_words WHERE state <> 'settled'",
-                (run_id, session, stamp(), own_words),
+                (run_id, session, stamp(), own_words, claimed),
             )
             connection.execute(APPEND, row)
             _take(connection, run_id, inbox_ids)
@@ -93,6 +94,22 @@ class Runs:
             return int(next(iter(stored))[0])
 
         return await self._database.write(op)
+
+    async def claim(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
+        """The run is about to do what may kill the process (files are fetched and opened), before its
+        question can be stored: a death counts as one of the run."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO runs (run_id, session_id, state, began_at)"
+                " VALUES (?, ?, 'running', ?) ON CONFLICT (run_id) DO UPDATE SET"
+                " takeovers = takeovers + (state = 'running'), state = 'running'"
+                " WHERE state <> 'settled'",
+                (run_id, session, stamp()),
+            )
+            _take(connection, run_id, inbox_ids)
+
+        await self._database.write(op)
 
     async def own_words(self, run_id: str) -> bool:
         """Whether somebody wrote all of the run's question themselves; false where nobody knows."""

@@ -19,10 +19,10 @@ from telegram.error import ChatMigrated, TelegramError
 
 from channels.base import Address, OutboundDocument
 from channels.chunking import Part
-from channels.errors import ReplyRefused
+from channels.errors import ChannelUnavailable, ReplyRefused
 from channels.parts import Passage
 from channels.telegram.api import Bot
-from channels.telegram.errors import Meaning, delivery_failed, meaning_of
+from channels.telegram.errors import Meaning, delivery_failed, meaning_of, name_of
 from channels.telegram.limiter import Dropped, Urgency
 
 log = logging.getLogger(__name__)
@@ -222,6 +222,10 @@ class Delivery:
                     log.warning("a message was refused and is sent as plain text")
                     log.debug("refused: %s", error.message)
                     plain = True
+                elif repeatable and meaning is Meaning.UNCERTAIN:  # an edit: until it succeeds
+                    raise ChannelUnavailable(
+                        f"Telegram cannot be reached ({name_of(error)})"
+                    ) from None
                 else:
                     raise delivery_failed(error) from None
                 await passage.stayed()

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,9 @@ from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.inbound import entry
 from bridge.loading import load
+from channels.base import Attachment
 from channels.errors import ReplyRefused, Uncertain
-from channels.testing import PART_CHARACTERS
+from channels.testing import PART_CHARACTERS, FakeChannel
 from memory.conversations import SessionPlace
 from tests.bridge.bed import Bed, bed
 
@@ -402,3 +405,58 @@ async def test_a_refused_answer_is_told_with_an_error_id(tmp_path: Path) -> None
         it.channel.failures = [ReplyRefused("no")]
         await it.send("hi")
         await it.until(lambda: any("Error id" in text for text in it.channel.finals))
+
+
+async def test_a_question_that_kills_while_its_files_are_read_is_given_up_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, reading = tmp_path, asyncio.Event()
+
+    async def deadly(*_: object) -> bytes:
+        reading.set()
+        await asyncio.Event().wait()
+        return b""
+
+    monkeypatch.setattr(FakeChannel, "fetch", deadly)
+    for taken in range(3):
+        async with bed(folder, ["Never."]) as it:
+            reading.clear()
+            if taken == 0:
+                photo = Attachment("image", "p", "photo.jpg", "image/jpeg")
+                asked = replace(it.channel.message("look"), attachments=(photo,))
+                await it.bridge.receive(asked)
+            else:
+                await it.bridge.resume()
+            await reading.wait()
+            folder = killed(it, folder)
+    async with bed(folder) as it:
+        await started(it)
+        assert "interrupted each time" in it.channel.finals[0]
+
+
+async def test_one_message_that_cannot_be_read_keeps_no_other_from_its_answer(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["Never."], stall=asyncio.Event()) as it:
+        await it.send("one", chat="1")
+        await it.send("two", chat="2")
+        await it.provider.streaming.wait()
+        after = killed(it, tmp_path)
+    with closing(sqlite3.connect(after / "galata.db")) as database:
+        database.execute("UPDATE inbox SET body = '{}' WHERE chat = '1'")
+        database.execute("INSERT INTO sessions VALUES (99, 'x', 'fake', 'bot', '9', NULL, '')")
+        database.commit()
+    async with bed(after, ["Two."]) as it:
+        await started(it)
+        assert it.channel.finals == ["Two."]
+
+
+async def test_what_waited_with_the_platform_is_taken_however_much_it_is(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one", "all"], stall=asyncio.Event()) as it:
+        await it.send("a long one")
+        await it.provider.streaming.wait()
+        for number in range(6):  # three may wait
+            late = it.channel.message(f"late {number}")
+            await it.bridge.receive(replace(late, sent_at=late.sent_at - timedelta(minutes=2)))
+        assert await rows(it, "SELECT COUNT(*) FROM inbox WHERE kind = 'turn'") == [(7,)]
+        assert not any("waiting here" in text for text in it.channel.finals)

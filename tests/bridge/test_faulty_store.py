@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.testing import calls
+from agent.tools import ToolContext, ToolOutput, ToolSpec
 from channels.base import Attachment
 from channels.errors import NotStored
 from tests.bridge.bed import Bed, bed
@@ -16,6 +18,25 @@ from tests.bridge.faulty_store import BULK, FAULTS, Fault
 
 fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 PATH = "galata.db"
+
+
+class Pay:
+    """A tool with an effect and a long answer, that ends when `done` is set."""
+
+    spec = ToolSpec(
+        "pay", "Pays.", {"type": "object", "properties": {}}, parallel=False, side_effects=True
+    )
+
+    def __init__(self, done: asyncio.Event) -> None:
+        self.paid = 0
+        self.begun = asyncio.Event()
+        self.done = done
+
+    async def run(self, arguments: object, context: ToolContext) -> ToolOutput:
+        self.paid += 1
+        self.begun.set()
+        await self.done.wait()
+        return ToolOutput.of(BULK)
 
 
 async def rows(it: Bed, sql: str) -> list[tuple[object, ...]]:
@@ -123,3 +144,21 @@ async def test_with_little_room_files_are_not_fetched_and_words_are_answered(
         assert it.provider.requests == []
         await it.bridge.idle()
         assert await it.ask("hi") == "fine"
+
+
+@fault
+async def test_a_run_whose_tool_has_acted_goes_on_from_there_when_the_store_is_back(
+    tmp_path: Path, fault: Fault
+) -> None:
+    pay = Pay(asyncio.Event())
+    async with bed(tmp_path, [calls(("p", "pay", {})), "Paid."], more_tools=[pay]) as it:
+        await it.send("pay")
+        await pay.begun.wait()
+        async with fault(it.database, tmp_path / PATH):
+            pay.done.set()
+            await it.until(lambda: any("when I can" in text for text in it.channel.finals))
+        await it.until(lambda: "Paid." in it.channel.finals)
+        await it.bridge.idle()
+        assert pay.paid == 1
+        (result,) = it.provider.requests[-1].messages[-1].tool_results
+        assert not result.is_error, "what came of it was known, and is kept"
