@@ -12,7 +12,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -63,6 +63,7 @@ class MemoryJobs:
         self._zone_of = zone_of
         self._report = report
         self._jobs = jobs
+        self._planned_on: date | None = None
         self._sessions: set[int] = set()  # those whose scope was planned because they were flushed
         self._planned: dict[str, str] = {}  # scope -> the zone that its jobs are planned in
 
@@ -96,6 +97,7 @@ class MemoryJobs:
 
     async def _flush_idle(self, due: Due) -> str:
         await self._scheduler.once(FLUSH, due.now + LOOK_EVERY)
+        self._plan_anew(due.now.date())
         idle = due.now - timedelta(minutes=self._settings.flush_after_idle_minutes)
         entries = sessions = 0
         for found in await self._marks.open_sessions(due.now):
@@ -160,6 +162,13 @@ class MemoryJobs:
         except OSError as error:
             await self._report(error, f"flush of session {session}")
         return 0
+
+    def _plan_anew(self, today: date) -> None:
+        """Once a day: jobs go when a chat is erased, which may come back."""
+        if today != self._planned_on:
+            self._planned_on = today
+            self._planned.clear()
+            self._sessions.clear()
 
     async def _plan_flushed(self, now: datetime) -> None:
         """Scopes whose sessions were flushed otherwise: by /new, or when their context was full."""
