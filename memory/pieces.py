@@ -14,11 +14,12 @@ WINDOW = 240  # characters of a text that are looked at together for an excerpt
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`lines` lines of a text from `line`, counted from 0."""
+    """`lines` lines of a text from `line`, counted from 0, and their words (`normalised`)."""
 
     line: int
     lines: int
     text: str
+    words: str
 
 
 def pieces(lines: Sequence[str], first: int = 0) -> Iterator[Piece]:
@@ -38,8 +39,9 @@ def entry_pieces(text: str) -> Iterator[Piece]:
     """`MEMORY.md`: each line by itself, of an entry what it says."""
     for index, line in enumerate(parse(text)):
         said = line.fact.text if line.fact is not None else line.raw
-        if normalised(said):
-            yield Piece(index, 1, said)
+        found = normalised(said)
+        if found:
+            yield Piece(index, 1, said, found)
 
 
 def excerpt(text: str, phrases: Sequence[Phrase], most: int) -> str:
@@ -65,5 +67,6 @@ def _piece(lines: Sequence[str], start: int, end: int, first: int) -> Iterator[P
     while start < end and not lines[end - 1].strip():
         end -= 1
     text = "\n".join(lines[start:end])
-    if normalised(text):
-        yield Piece(first + start, end - start, text)
+    found = normalised(text)
+    if found:
+        yield Piece(first + start, end - start, text, found)

@@ -87,3 +87,4 @@ CREATE INDEX memory_snapshots_by_session ON memory_snapshots (session_id);
 
 -- Whether the question is the person's own words alone: a run about a forward writes no memory.
 ALTER TABLE runs ADD COLUMN own_words INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX runs_passed_on ON runs (session_id) WHERE NOT own_words;
