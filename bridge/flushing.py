@@ -55,6 +55,19 @@ class Owner:
     name: str
 
 
+async def owner_of(marks: FlushMarks, session: int) -> Owner | None:
+    """Whose the session is, as of its newest message that is kept."""
+    body = await marks.newest_body(session)
+    try:
+        message = None if body is None else load(body)
+    except ValidationError:  # another version wrote it
+        return None
+    if message is None:
+        return None
+    sender, address = message.sender, message.address
+    return Owner(memory_scope(address), address, sender.id, plain_name(sender.name))
+
+
 ZoneOf = Callable[[Owner], Awaitable[tzinfo]]
 
 
@@ -90,15 +103,7 @@ class Flushing:
     async def owner(self, session: int) -> Owner | None:
         """Whose the session is; None where nobody has written in it within the time that messages
         are kept."""
-        body = await self._marks.newest_body(session)
-        try:
-            message = None if body is None else load(body)
-        except ValidationError:  # another version wrote it
-            return None
-        if message is None:
-            return None
-        sender, address = message.sender, message.address
-        return Owner(memory_scope(address), address, sender.id, plain_name(sender.name))
+        return await owner_of(self._marks, session)
 
     async def leave(self, session: int, scope: str, zone: tzinfo) -> None:
         """What a run's context is about to lose is in the files when this returns; a digest where the

@@ -1,13 +1,13 @@
-"""The model calls of the memory: booked to their chat under a purpose of their own, within their share
-of the month's budget."""
+"""The model calls of the memory: booked to their chat under a purpose of their own and to no person,
+within their share of the month's budget and of the chat's own."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Literal
 
 from agent.calls import CallOutcome
@@ -16,6 +16,7 @@ from agent.messages import user_text
 from agent.model import ChatModel
 from agent.provider import Completed, ModelRequest, Usage
 from bridge.gate import MonthlyGate
+from memory.days import Cap, Place
 from memory.usage import UsageRow, UsageStore
 
 Purpose = Literal["flush", "consolidation"]
@@ -34,6 +35,20 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a chat may use; `zone`: where its days begin."""
+
+    place: Place
+    zone: tzinfo
+    caps: Sequence[Cap]
+
+
+AllowanceOf = Callable[[int], Awaitable[Allowance | None]]
+"""That of a session's chat, None where nothing is known of it."""
+NOBODY = ""  # the person that these calls are booked to
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One call. `session`: whose chat pays for it; `most_tokens`: cap of the answer."""
 
@@ -46,7 +61,7 @@ class Ask:
 
 
 class MemoryCalls:
-    """`model` gives the model that is asked now; `share` of the month's budget is theirs."""
+    """`model` gives the model that is asked now; `share` of the budgets is theirs."""
 
     def __init__(
         self,
@@ -54,11 +69,13 @@ class MemoryCalls:
         usage: UsageStore,
         gate: MonthlyGate,
         share: float,
+        allowance: AllowanceOf | None = None,
     ) -> None:
         self._model = model
         self._usage = usage
         self._gate = gate
         self._share = share
+        self._allowance = allowance
 
     @property
     def model(self) -> ChatModel:
@@ -70,8 +87,8 @@ class MemoryCalls:
         """Tokens that a call may read beside its instructions."""
         return round(self.model.context_tokens * ROOM)
 
-    async def admit(self) -> None:
-        """Raises `PutOff` when no call may be made now."""
+    async def admit(self, session: int) -> None:
+        """Raises `PutOff` when no call may be made now for this session's chat."""
         try:
             await self._gate.check(1)
         except LimitReached as error:
@@ -79,10 +96,26 @@ class MemoryCalls:
         spent = await self._usage.cost_since(self._gate.month_began(), PURPOSES)
         if spent >= self._gate.limit_microusd * self._share:
             raise PutOff("the memory's share of the month's budget is used up")
+        allowance = None if self._allowance is None else await self._allowance(session)
+        if allowance is not None:
+            await self._admit_in_chat(allowance)
+
+    async def _admit_in_chat(self, allowance: Allowance) -> None:
+        """What is booked to nobody today is what the memory has used."""
+        used = await self._usage.used(allowance.place, NOBODY, allowance.zone)
+        own = {"chat_cost": used.person_cost, "chat_tokens": used.person_tokens}
+        for cap in allowance.caps:
+            if cap.measure in ("person_cost", "person_tokens"):
+                continue
+            theirs = own.get(cap.measure)
+            if cap.used(used) >= cap.limit or (
+                theirs is not None and theirs >= cap.limit * self._share
+            ):
+                raise PutOff(f"the memory's share of the chat's {cap.key} is used up")
 
     async def ask(self, ask: Ask, wait_s: float = WAIT_S) -> str:
         """The answer. Raises `PutOff`, `CallFailed`."""
-        await self.admit()
+        await self.admit(ask.session)
         completed: Completed | None = None
         outcome: CallOutcome = "cancelled"
         request = self._request(ask)
@@ -133,7 +166,7 @@ class MemoryCalls:
             f"{ask.purpose}:{secrets.token_hex(8)}",
             1,
             ask.session,
-            "",  # nobody asked for it: it counts for the chat, and for no person
+            NOBODY,
             model.name,
             ask.purpose,
             outcome,
@@ -142,8 +175,3 @@ class MemoryCalls:
             ask.zone,
         )
         await self._usage.book([row])
-
-
-def now_utc() -> datetime:
-    """The time now."""
-    return datetime.now(UTC)

@@ -11,10 +11,11 @@ from agent.model import ChatModel
 from bridge.chat_models import ModelChoice
 from bridge.config import Config
 from bridge.consolidation import Consolidation, NightStores
-from bridge.flushing import Flushing, Owner, ZoneOf
+from bridge.flushing import Flushing, Owner, ZoneOf, owner_of
 from bridge.gate import MonthlyGate
+from bridge.limits.caps import caps_of
 from bridge.limits.policies import ChatPolicies, zone_of
-from bridge.memory_calls import MemoryCalls
+from bridge.memory_calls import Allowance, AllowanceOf, MemoryCalls
 from bridge.memory_jobs import MemoryJobs, Report
 from bridge.ratios import Ratios
 from bridge.session import chat_of_scope
@@ -75,6 +76,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
         ground.usage,
         ground.gate,
         settings.budget_percent / 100,
+        _allowances(marks, ground.policies),
     )
     flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS)
 
@@ -94,6 +96,20 @@ def _zones(policies: ChatPolicies) -> ZoneOf:
         return zone_of(policies.of(owner.address, owner.person))
 
     return zone
+
+
+def _allowances(marks: FlushMarks, policies: ChatPolicies) -> AllowanceOf:
+    async def allowance(session: int) -> Allowance | None:
+        owner = await owner_of(marks, session)
+        if owner is None:
+            return None
+        address = owner.address
+        await policies.read(address)
+        policy = policies.of(address, owner.person)
+        place = (address.channel, address.account, address.chat)
+        return Allowance(place, zone_of(policy), caps_of(policy, private=address.private))
+
+    return allowance
 
 
 def _corrected(model: ChatModel, ratios: Ratios) -> Callable[[], ChatModel]:
