@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from bridge.stopping import key_of
 from bridge.texts import Say, Texts
 from channels.base import Button, Channel, InboundMessage, OutboundReply
-from channels.errors import ChannelError
+from channels.errors import ChannelError, ChannelUnavailable, Uncertain
 from memory.errors import StoreError
 from memory.inbox import Inbox
 
 UNMARK_AGAIN_S = (1.0, 5.0, 20.0, 0.0)  # after each try to take a mark away
 
 log = logging.getLogger(__name__)
+
+# Seconds between the tries of a sentence that may not have arrived: that it comes twice is better than
+# silence.
+AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 
 
 class Notices:
@@ -48,17 +52,30 @@ class Notices:
     async def reply(
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
     ) -> None:
-        """A reply to the message; a chat that cannot have it is only logged."""
-        await self.tell(message, sentence, buttons)
+        """A reply to the message, until it is there; a chat that cannot have it is only logged."""
+        for wait_s in (*AGAIN_S, None):
+            told = await self._try(message, sentence, buttons)
+            if told is not None or wait_s is None:
+                return
+            await asyncio.sleep(wait_s)
 
     async def tell(
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
     ) -> bool:
-        """The same, and whether it arrived."""
+        """One try, and whether it arrived."""
+        return bool(await self._try(message, sentence, buttons))
+
+    async def _try(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button]
+    ) -> bool | None:
+        """Whether it arrived; None when nobody can say, or it may arrive later."""
         channel = self._channels[message.address.channel]
+        sink = channel.open_reply(message.address, reply_to=message.message_id or None)
         try:
-            sink = channel.open_reply(message.address, reply_to=message.message_id or None)
             delivered = await sink.finish(OutboundReply(sentence, buttons=tuple(buttons)))
+        except (Uncertain, ChannelUnavailable) as error:
+            log.warning("a notice may not have arrived: %s", error)
+            return None
         except ChannelError as error:
             log.warning("a notice could not be delivered: %s", error)
             return False
