@@ -89,6 +89,7 @@ class AgentBridge:
             self._notices.language,
             services.errors,
             self._gone,
+            self._beside.start,
         )
         self._turns = Turns(
             services,

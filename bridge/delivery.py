@@ -7,9 +7,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from agent.cancel import CancelToken
@@ -121,6 +121,11 @@ class ReplyLog:
         else:
             await self._quietly(self._outbox.mark(self._reply.id, number, how, message_id))
 
+    async def keep_last(self) -> None:
+        """Mark the last part now: the reply is closed later."""
+        if self._reply is not None and self._last is not None:
+            await self._quietly(self._outbox.mark(self._reply.id, *self._last))
+
     def _came_before(self, number: int) -> bool:
         return self._reply is not None and self._reply.parts[number].state == "sending"
 
@@ -133,7 +138,7 @@ class ReplyLog:
 
 class Deliveries:
     """Delivers what is in the outbox. Runs' answers keep their order at each destination. `gone` is
-    told of a chat that cannot be reached."""
+    told of a chat that cannot be reached; `beside(work, name)` starts what nobody waits for."""
 
     def __init__(
         self,
@@ -144,8 +149,10 @@ class Deliveries:
         language: Callable[[InboundMessage], str],
         errors: ErrorReporter,
         gone: Callable[[Address, Unreachable], Awaitable[None]],
+        beside: Callable[[Coroutine[Any, Any, None], str], None],
     ) -> None:
         self._gone = gone
+        self._beside = beside
         self._outbox = outbox
         self._runs = runs
         self._channels = channels
@@ -168,7 +175,7 @@ class Deliveries:
         async with self.in_order(to):
             sink, journal = self._again(to, reply.key, *place)  # it shows something while it waits
             await self.deliver(reply, sink, journal, None)
-            await self.close(reply, journal)
+            await self.close(reply, sink, journal)
 
     async def end_lost(self, lost: Lost, message: InboundMessage) -> None:
         """A stop had closed the run's messages, `message` the newest of them, and the process died
@@ -189,7 +196,7 @@ class Deliveries:
         stored = await self._outbox.get(await self._runs.settle(over, reply))
         async with self.in_order(to):
             await self.deliver(stored, sink, journal, None)
-            await self.close(stored, journal)
+            await self.close(stored, sink, journal)
 
     async def answer(
         self, message: InboundMessage, place: SessionPlace, act: int, said: OutboundReply
@@ -224,7 +231,7 @@ class Deliveries:
     ) -> None:
         stored = await self._outbox.add(place, reply, closes=[act])
         await self.deliver(stored, sink, journal, None)
-        await self.close(stored, journal)
+        await self.close(stored, sink, journal)
 
     def _again(
         self, to: Address, key: str, reply_to: str | None, preview_id: str | None, language: str
@@ -256,7 +263,22 @@ class Deliveries:
                 watch.cancel()
         return delivered if journal.outcome == "halted" else None
 
-    async def close(self, reply: OutboxReply, journal: ReplyLog) -> None:
+    async def close(self, reply: OutboxReply, sink: ReplySink, journal: ReplyLog) -> None:
+        """The reply is dealt with; its row is closed when its Stop button is gone too, so that a start
+        after a crash takes that away."""
+        if sink.tidy:
+            await self._close(reply, journal)
+            return
+        await journal.keep_last()
+        self._beside(self._close_when_tidy(reply, sink, journal), "closing a reply")
+
+    async def _close_when_tidy(
+        self, reply: OutboxReply, sink: ReplySink, journal: ReplyLog
+    ) -> None:
+        await sink.tidied()
+        await self._close(reply, journal)
+
+    async def _close(self, reply: OutboxReply, journal: ReplyLog) -> None:
         """Nothing is left to deliver. As long as that cannot be stored it is tried again: the next
         start would send the last part once more."""
         for wait_s in chain(WAITS_S, repeat(WAITS_S[-1])):

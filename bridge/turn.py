@@ -393,7 +393,7 @@ class Turn:
                 reply, self._sink, self._journal, self._token if stoppable else None
             )
             self._run_is_over(_OUTCOMES[outcome.ending])
-            await self._deliveries.close(reply, self._journal)
+            await self._deliveries.close(reply, self._sink, self._journal)
         if part is not None:
             some = self._say("stopped_parts", sent=part.sent, of=part.of)
             await self._notice(some if part.sent else self._say("stopped"))

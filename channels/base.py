@@ -272,6 +272,15 @@ class ReplySink(Protocol):
         the end."""
         ...
 
+    @property
+    def tidy(self) -> bool:
+        """Whether nothing is left to be taken away, as the Stop control."""
+        ...
+
+    async def tidied(self) -> None:
+        """Return when it is so, or cannot be. Never raises."""
+        ...
+
     async def discard(self) -> None:
         """No reply comes: the preview is removed, if there is one. Never raises."""
         ...

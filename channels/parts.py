@@ -188,9 +188,13 @@ class Parts:
 
 
 class Finishing(ABC):
-    """The `finish` of every sink: what it composes is delivered, and kept nowhere."""
+    """The `finish` of every sink: what it composes is delivered, and kept nowhere. `_tidying` is set by
+    a sink that takes away its Stop button beside."""
 
-    __slots__ = ("_composed",)
+    __slots__ = ("_composed", "_tidying")
+
+    _composed: tuple[str, ...]
+    _tidying: asyncio.Task[None]
 
     @abstractmethod
     async def compose(self, reply: OutboundReply) -> tuple[str, ...]:
@@ -199,6 +203,17 @@ class Finishing(ABC):
     @abstractmethod
     async def deliver(self, parts: Sequence[ReplyPart], *, note: str = "") -> Delivered:
         """See `ReplySink.deliver`."""
+
+    @property
+    def tidy(self) -> bool:
+        """See `ReplySink.tidy`."""
+        tidying: asyncio.Task[None] | None = getattr(self, "_tidying", None)
+        return tidying is None or tidying.done()
+
+    async def tidied(self) -> None:
+        """See `ReplySink.tidied`."""
+        if not self.tidy:
+            await asyncio.wait([self._tidying])
 
     async def finish(self, reply: OutboundReply) -> Delivered:
         """See `ReplySink.finish`. The same reply may be finished again after it raised."""

@@ -83,6 +83,8 @@ class FakeReply(Finishing):
 
         await self._delivery.send(parts, one)
         delivered = self._delivery.outcome()
+        if self.channel.untidy:
+            self._tidying = asyncio.create_task(self.channel.take_away())
         self.final = "".join(self.parts)
         self.channel.changed.set()
         return delivered
@@ -113,7 +115,7 @@ class FakeReply(Finishing):
 class FakeChannel:
     """`message` and `press` are a person's acts; `replies` what the bot shows. `hold_after`: so many
     parts of a reply go out, the next waits as behind a rate limit until `go_on` is set; `stall_after`:
-    the next is under way until then."""
+    the next is under way until then; `untidy`: Stop buttons stay until then."""
 
     name: str = "fake"
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(True, True, True))
@@ -126,6 +128,7 @@ class FakeChannel:
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
     stall_after: int | None = None
+    untidy: bool = False
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     receive: Receive | None = None
@@ -156,6 +159,10 @@ class FakeChannel:
         self.replies.append(reply)
         self.changed.set()
         return reply
+
+    async def take_away(self) -> None:
+        """What takes a Stop button away."""
+        await self.go_on.wait()
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
         """Keep it."""

@@ -325,6 +325,7 @@ class SlackReply(Finishing):
         self._stale, self._first, self._ts = [], None, None
         if final:
             errand = self._errands.start(self._take_away(final), "tidying up")
+            self._tidying = errand
             await asyncio.wait([errand], timeout=wait_s)
 
     def _end_of_preview(self, ts: str, *, keep: bool) -> Callable[[], Awaitable[None]]:

@@ -285,6 +285,7 @@ class TelegramReply(Finishing):
             return
         self._message_id, self._stoppable = None, False
         errand = self._errands.start(self._take_away(message_id, keep), "tidying up")
+        self._tidying = errand
         await asyncio.wait([errand], timeout=wait_s)
 
     async def _take_away(self, message_id: int, keep: bool) -> None:

@@ -140,6 +140,22 @@ async def test_a_part_that_was_under_way_comes_once_more_with_a_note_and_no_thir
         assert NOTE in rest
 
 
+async def test_a_reply_is_done_with_when_its_stop_button_is_gone(tmp_path: Path) -> None:
+    states = "SELECT o.state, p.state FROM outbox o JOIN outbox_parts p ON p.reply_id = o.id"
+    async with bed(tmp_path, ["An answer."]) as it:
+        it.channel.untidy = True
+        await it.send("tell me")
+        await it.until(lambda: it.channel.finals)
+        await stored(it, states, "open", "sent")
+        after = killed(it, tmp_path)
+        it.channel.go_on.set()
+        await stored(it, states, "done", "sent")
+    async with bed(after) as it:
+        await started(it)
+        assert await rows(it, states) == [("done", "sent")]
+        assert [reply.parts for reply in it.channel.replies] == [[]]
+
+
 async def test_a_part_that_was_sent_twice_is_not_sent_a_third_time(tmp_path: Path) -> None:
     async with bed(tmp_path, ["One part."]) as it:
         it.channel.stall_after = 0

@@ -302,6 +302,21 @@ async def test_a_preview_that_somebody_deletes_twice_is_given_up(chat: Place) ->
     assert [one.part for one in chat.seen] == ["a"]
 
 
+@pytest.mark.parametrize("halted", [True, False])
+async def test_a_reply_is_tidy_when_its_button_is_gone(chat: Place, halted: bool) -> None:
+    diary = Diary()
+    sink = chat.open(diary)
+    sink.show("First words")
+    await shown(chat, diary)
+    parts = diary.composed(await sink.compose(chat.answer(2, previewed=True)))
+    if halted:
+        sink.halt()
+    await sink.deliver(parts)
+    await sink.tidied()
+    assert sink.tidy
+    assert chat.buttons == 0
+
+
 @pytest.mark.parametrize("sent", [0, 1])
 async def test_a_halted_reply_of_an_earlier_process_is_tidied_up(chat: Place, sent: int) -> None:
     diary = Diary()
