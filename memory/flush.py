@@ -323,7 +323,7 @@ class Note:
     text: str
 
 
-_SAID = re.compile(r"- \*\*(.{1,200}?)\*\* (\S.*)")
+_SAID = re.compile(r"- \*\*(.{1,200}?)\*\* (\S.*?)(?: \[[0-9, ]+\])?")
 
 
 def notes(text: str, day: date) -> list[Note]:

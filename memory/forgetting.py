@@ -19,8 +19,8 @@ from memory.conversations import LEAVE_OUT
 from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line
-from memory.lines import Ref, drop, lines_of, said
-from memory.scopes import FACTS, ChatScope, scope_path
+from memory.lines import Ref, drop, drop_saying, lines_of, said
+from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
 from memory.search import Search
 from memory.tombstones import Forgotten, bury, hash_of
 from memory.words import Phrase, normalised, phrases
@@ -73,6 +73,8 @@ class Forgetting:
             lambda connection: bury(connection, chat.scope, forgotten.sayings)
         )
         await self._drop(chat, refs)
+        folder = scope_path(self._folder, chat.scope) / CHANGES
+        await asyncio.to_thread(_drop_from_changes, folder, forgotten.sayings)
         receipt = Receipt("forgotten", len(forgotten.sayings))
         made(receipt)
         runs = await self._search.runs_that_say(chat, forgotten.sayings, besides=by.run_id)
@@ -120,6 +122,13 @@ class Forgetting:
                 if all(phrase.stands_in(normalised(text)) for phrase in asked):
                     found.append(Match(ref, text))
         return found[:MOST_MATCHES]
+
+
+def _drop_from_changes(folder: Path, sayings: Collection[str]) -> None:
+    """What the nights have told of it goes too."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if day_of(path.name) is not None:
+            drop_saying(path, sayings)
 
 
 def _sources(

@@ -15,7 +15,7 @@ from pathlib import Path
 from memory.facts import FactsRefused, parse
 from memory.files import locked, read, replace
 from memory.scopes import FACTS, day_of
-from memory.words import normalised
+from memory.words import contains, normalised
 
 MARK = 4  # hexadecimal digits: of a day's lines two hardly ever have the same
 TRIES = 5  # while somebody saves the file again and again
@@ -80,6 +80,24 @@ def drop(path: Path, refs: Collection[Ref]) -> None:
             if after == before or replace(path, before, after):
                 return
     raise FactsRefused("changed")
+
+
+def drop_saying(path: Path, sayings: Collection[str]) -> None:
+    """Take out each line that has the words of one of the `sayings`, among others or not; for a file
+    in a folder of its own. Raises `FactsRefused` and `OSError`, as `drop`."""
+    with locked(path.parent.parent):
+        for _ in range(TRIES):
+            before = read(path)
+            kept = [line for line in before.split(b"\n") if not _says(line, sayings)]
+            after = b"\n".join(kept)
+            if after == before or replace(path, before, after):
+                return
+    raise FactsRefused("changed")
+
+
+def _says(line: bytes, sayings: Collection[str]) -> bool:
+    words = normalised(line.decode("utf-8", "replace"))
+    return any(contains(words, saying) for saying in sayings)
 
 
 def _refs(name: str, data: bytes) -> list[tuple[Ref, str]]:

@@ -14,8 +14,11 @@ from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.messages import assistant_text, user_text
 from agent.provider import Completed, ModelRequest, Usage
 from bridge.memory_jobs import CONSOLIDATION
+from memory.authors import Member
 from memory.flush import Entry
-from memory.scopes import CHANGES, FACTS, scope_path
+from memory.lines import Ref
+from memory.notebook import Notebook
+from memory.scopes import CHANGES, FACTS, ChatScope, scope_path
 from memory.tombstones import bury
 from memory.versions import versions
 from memory.words import normalised, words
@@ -321,6 +324,26 @@ async def test_a_misbehaving_model_loses_nothing_and_revives_nothing(
 def _says(text: str, fact: str) -> bool:
     left = iter(words(text))
     return all(word in left for word in words(fact))
+
+
+async def test_what_is_forgotten_goes_from_what_the_nights_have_told(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session()
+        await write(it, DAY, "likes tea", "has a cat")
+        await it.night(session, DAY)
+        chat = ChatScope(SCOPE, "fake", "1", "7")
+        by = Member("7", "Ana", may_change_all)
+        notebook = Notebook(it.database, it.folder)
+        await notebook.forgetting.forget(chat, by, [Ref(FACTS, 1)])
+        assert "tea" not in changes_of(it, DAY)
+        assert "has a cat" in changes_of(it, DAY)
+        await write(it, DAY, "likes tea", first=20)
+        await it.night(session, DAY)
+        assert await it.known() == ["has a cat"]
+
+
+async def may_change_all() -> bool:
+    return True
 
 
 async def test_forgotten_words_are_not_shown_to_the_model(tmp_path: Path) -> None:

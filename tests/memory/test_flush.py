@@ -85,7 +85,7 @@ def test_what_others_said_is_not_read_by_the_model_and_no_source(said: list[Mess
     assert RULE not in prompt(lines)
     (entry,) = made(stored(*said))
     assert NOT_SAID in entry.text
-    assert [note.text for note in notes(entry.text, entry.day)] == ["read it [10]"]
+    assert [note.text for note in notes(entry.text, entry.day)] == ["read it"]
 
 
 def test_a_question_that_was_passed_on_is_nobodys_own_words() -> None:
@@ -194,7 +194,7 @@ def test_no_answer_is_too_odd(answer: str) -> None:
 def test_a_note_on_the_assistants_words_alone_is_no_source() -> None:
     messages = stored(user_text("hi"), assistant_text("You like tea"))
     (entry,) = made(messages, [Item("", "Ana likes tea", (1,)), Item("", "Ana was here", (0, 1))])
-    assert [note.text for note in notes(entry.text, entry.day)] == ["Ana was here [10, 11]"]
+    assert [note.text for note in notes(entry.text, entry.day)] == ["Ana was here"]
     assert "Ana likes tea" in entry.text.split(NOT_SAID)[1]
 
 
@@ -212,7 +212,7 @@ def test_what_a_hand_wrote_into_a_day_file_is_a_source_too() -> None:
     )
     assert [(n.who, n.text, n.line) for n in notes(text, NOON.date())] == [
         ("", "We met Bo.", 0),
-        ("Ana", "likes tea [1]", 4),
+        ("Ana", "likes tea", 4),
     ]
 
 
