@@ -18,6 +18,7 @@ from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
 
 DATABASE = "galata.db"
 NOTE = "(This part may have come before"
+MISSING = "Something of my answer may not have arrived"
 GIVEN_UP = "I was interrupted each time"
 
 
@@ -81,7 +82,7 @@ def audit(world: World, asked: Sequence[Asked], data: Path, findings: Findings) 
             _look_at_question(one, stored, world.model.cut_off, findings)
     for place in world.places:
         own = [one for one in asked if one.place is place]
-        _look_at_place(place, own, world.model.cut_off, findings)
+        look_at_place(place, own, world.model.cut_off, findings)
 
 
 def _look_at_ledger(data: Path, findings: Findings) -> None:
@@ -200,15 +201,17 @@ def _look_at_answer(one: Asked, stored: _Stored, cut_off: Set[int], findings: Fi
     missing = one.kind_words - numbers
     if missing and not one.stopped:
         what = f"{one.text}: {len(missing)} words of its answer are missing"
-        if one.number in stored.unsure:
-            findings.counted["parts of which nobody knows whether they arrived"] += 1
+        told = any(MISSING in shown.text for shown in one.place.shown())
+        if one.number in stored.unsure and told:
+            findings.counted["answers of which it was said that a part may be missing"] += 1
         else:
             findings.add(what, one.place)
 
 
-def _look_at_place(
+def look_at_place(
     place: Place, asked: Sequence[Asked], cut_off: Set[int], findings: Findings
 ) -> None:
+    """What a person sees there: nothing twice, no dead button, no mark of waiting."""
     shown = place.shown()
     for message in shown:
         if message.stoppable:

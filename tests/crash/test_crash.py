@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.crash.audit import Findings
+from tests.crash.audit import NOTE, Asked, Findings, look_at_place
 from tests.crash.nursery import Nursery
 from tests.crash.plan import POINTS, STOP_POINTS, lives
 from tests.crash.round import Round
+from tests.crash.world import BARE, Shown
 
 SEED = "galata"
 NAMED: tuple[str | None, ...] = (
@@ -53,7 +55,61 @@ async def test_twenty_five_kills_lose_nothing_and_do_nothing_twice(
     assert found.findings.wrong == [], f"SEED={SEED}\n{found.findings.told()}"
 
 
-def test_findings_come_with_the_transcript_of_their_place() -> None:
+@dataclass
+class Chat:
+    """A place as it stands."""
+
+    messages: list[Shown]
+    name: str = "a chat"
+    size: int = 1
+    mark: bool = False
+
+    def ask(self, person: int, text: str) -> None: ...
+
+    def say(self, person: int, text: str) -> None: ...
+
+    def press_stop(self) -> bool:
+        return False
+
+    def again(self, message: object) -> None: ...
+
+    def shown(self) -> list[Shown]:
+        return self.messages
+
+    def marked(self, message: object) -> bool:
+        return self.mark
+
+    def transcript(self) -> Iterator[str]:
+        yield from (shown.text for shown in self.messages)
+
+
+@pytest.mark.parametrize(
+    ("messages", "found"),
+    [
+        (["a1c1n1 a1c1n2", "a2c2n1"], []),
+        (["a1c1n1 a1c1n2", "a1c1n2"], ["the answer to q1 stands in 0 and 1"]),
+        (["a1c1n1", "a1c2n1"], ["the answer to q1 stands in 0 and 1"]),
+        (["a1c1n1", f"{NOTE}: …)", "a1c1n1"], []),
+        (["a1c1n1", f"{NOTE}: …)\n\na1c1n1"], []),
+        (["a1c1n1", f"{NOTE}: …)", "a1c1n1", "a1c1n1"], ["the answer to q1 stands in 0 and 3"]),
+        (["a1c1n1 a1c1n1"], ["message 0 shows words twice"]),
+        (["a1c9n1 (I ask it again.) a1c2n1"], []),
+    ],
+)
+def test_what_stands_twice_is_found(messages: list[str], found: list[str]) -> None:
+    shown = [Shown(str(number), text, False) for number, text in enumerate(messages)]
     findings = Findings()
-    findings.add("something is wrong")
-    assert findings.told() == "something is wrong"
+    look_at_place(Chat(shown), [], {9}, findings)
+    assert [what for what, _ in findings.wrong] == found
+
+
+def test_dead_buttons_and_marks_are_found_and_told_with_the_transcript() -> None:
+    chat = Chat([Shown("1", BARE, True), Shown("2", BARE, False)], mark=True)
+    findings = Findings()
+    look_at_place(chat, [Asked(7, "short", chat, 0, None)], set(), findings)
+    assert [what for what, _ in findings.wrong] == [
+        "message 1 has a dead Stop button",
+        "q7short still has the mark of waiting",
+    ]
+    assert findings.counted["bare previews left"] == 2
+    assert findings.told().splitlines()[-3:] == ["a chat", BARE, BARE]
