@@ -39,6 +39,7 @@ from bridge.config import load
 from bridge.log import Redactor, setup
 from bridge.signals import Signals
 from channels import supervise
+from channels.slack import catch_up
 from channels.slack.channel import SlackChannel
 from channels.slack.reply import ReplyTiming
 from channels.telegram import deliver, limiter, poll
@@ -75,12 +76,17 @@ class Pay:
         return ToolOutput.of(f"paid {arguments['key']}")
 
 
-def _brisk(group: bool) -> list[AsyncLimiter]:
-    return [AsyncLimiter(100, 1)]
+def _brisk(*_: object) -> AsyncLimiter:
+    return AsyncLimiter(100, 1)
+
+
+def _brisk_chat(group: bool) -> list[AsyncLimiter]:
+    return [_brisk()]
 
 
 HURRIED: tuple[tuple[Any, str, Any], ...] = (
-    (limiter, "_chat_buckets", _brisk),
+    (limiter, "_chat_buckets", _brisk_chat),
+    (catch_up, "AsyncLimiter", _brisk),
     (deliver, "_AGAIN_S", (0.05, 0.1, 0.2, 0.4)),
     (telegram_reply, "_PRIVATE_INTERVAL_S", 0.1),
     (telegram_reply, "_GROUP_INTERVAL_S", 0.1),

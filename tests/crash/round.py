@@ -17,7 +17,7 @@ from tests.crash.audit import DATABASE, Asked, Findings, audit
 from tests.crash.nursery import Bot, Nursery
 from tests.crash.plan import Act, Life
 from tests.crash.trouble import make_trouble
-from tests.crash.world import KINDS, STOP_WORD, Place, World
+from tests.crash.world import KINDS, QUESTION, STOP_WORD, Place, World
 
 MOST_S = 2.5  # for a process to come to its point; then it is killed wherever it is
 SETTLE_S = 40.0
@@ -232,6 +232,9 @@ class Round:
         for what, there in waits.items():
             if there():
                 yield f"there are {what}"
+        missing = len({one.number for one in self._asked} - _taken_in(self._data / DATABASE))
+        if missing:
+            yield f"{missing} questions are not taken in"
 
 
 def _open(path: Path) -> Iterator[str]:
@@ -247,3 +250,10 @@ def _open(path: Path) -> Iterator[str]:
             found = database.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
             if found[0]:
                 yield f"{found[0]} rows of {table} are open"
+
+
+def _taken_in(path: Path) -> set[int]:
+    """The numbers of the questions that the inbox has."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        bodies = database.execute("SELECT body FROM inbox WHERE kind = 'turn'").fetchall()
+    return {int(number) for (body,) in bodies for number, _ in QUESTION.findall(body)}
