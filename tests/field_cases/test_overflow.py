@@ -356,7 +356,7 @@ async def test_an_input_larger_than_the_window_corrects_the_next_estimate(tmp_pa
     def twice(request: LlmRequest) -> Reply:
         return Reply(TIDES * 8, usage=Usage(input=2 * server.rules.count(request.body), output=10))
 
-    async with chat(tmp_path, server=server, window=6_000) as it:
+    async with chat(tmp_path, server=server, window=8_000) as it:
         server.default = twice
         for n in range(3):
             await it.ask(f"q{n}")
