@@ -52,7 +52,7 @@ class FakeReply(Finishing):
     buttons: tuple[Button, ...] = ()
     _halt: Halt = field(default_factory=Halt)
     _delivery: Parts = field(init=False)
-    _tidying: asyncio.Task[None] | None = None
+    _tidying: asyncio.Task[None] = field(init=False)
 
     def __post_init__(self) -> None:
         self._delivery = Parts(self._halt, self.journal)
