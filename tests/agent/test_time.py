@@ -74,7 +74,8 @@ async def test_what_was_done_before_the_time_was_up_keeps_its_result_and_nothing
     step = calls(
         ("a", "quick", {"say": "1"}), ("b", "slow", {"say": "2"}), ("c", "quick", {"say": "3"})
     )
-    run = Fixture([step, "ok"], tools=[slow, quick], limits=SHORT).run()
+    time_for_the_first = replace(LIMITS, seconds=1.0)  # also where the machine is busy
+    run = Fixture([step, "ok"], tools=[slow, quick], limits=time_for_the_first).run()
     await run.execute()
     assert result_texts(run.last_run_new_messages[1]) == ["1", TIME_UP_UNKNOWN, TIME_UP]
     assert len(quick.ran) == 1

@@ -11,10 +11,9 @@ from telegram import BotCommand
 
 from bridge.commands import MENU
 from bridge.registry import build_channels
-from bridge.settings import Channels, Config
+from bridge.settings import Channels, Config, Telegram
 from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
-from channels.telegram.settings import TelegramSettings
 from memory.chats import Chats
 from memory.database import Database
 from tests.channels.telegram.conftest import Inbox
@@ -26,7 +25,7 @@ async def test_every_language_has_the_whole_menu(
     server: TelegramServer, inbox: Inbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     root = server.base_url.removesuffix("/bot")
-    settings = TelegramSettings(token=SecretStr(server.token), base_url=root)
+    settings = Telegram(token=SecretStr(server.token), base_url=root)
     texts = Texts.load()
     config = Config(channels=Channels(telegram=settings))
     database = await Database.open(tmp_path / "galata.db")
