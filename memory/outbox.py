@@ -61,7 +61,8 @@ class OutboxReply:
 
 _REPLY = (
     "SELECT o.id, o.key, s.key AS session_key, s.channel, s.account, s.chat, s.thread, o.private,"
-    " o.reply_to, o.language, o.preview_id, o.halted"
+    " o.reply_to, o.language, COALESCE((SELECT preview_id FROM runs WHERE run_id = o.key),"
+    " o.preview_id) AS preview_id, o.halted"
     " FROM outbox o"
 )
 _PLACE = "JOIN sessions s ON s.id = o.session_id"

@@ -308,6 +308,8 @@ class SlackReply(Finishing):
         if others:
             self._ts, *more = others
             self._stale += more
+            if self._journal is not None:  # its button goes, and it could not be found again
+                await self._journal.previewed(self._ts)
 
     async def _tidy(self, *, keep: bool, wait_s: float) -> None:
         """Take away the Stop button, and the preview, or if its text is to be kept its button. What

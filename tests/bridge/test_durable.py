@@ -320,6 +320,23 @@ async def test_a_taken_over_answer_goes_on_in_the_same_message(tmp_path: Path) -
         assert reply.final == "All of it."
 
 
+async def test_a_preview_that_is_found_after_the_run_was_settled_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["An answer."]) as it:
+        it.channel.hold_after = 0
+        await it.send("tell me")
+        await stored(it, "SELECT 1 FROM outbox")
+        (run,) = (str(row[0]) for row in await rows(it, "SELECT run_id FROM runs"))
+        await it.services.runs.previewed(run, "message 17")
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        (reply,) = it.channel.replies
+        assert reply.resumed is not None
+        assert reply.resumed.preview_id == "message 17"
+
+
 async def test_what_was_shown_before_a_run_began_is_found_after_a_crash(tmp_path: Path) -> None:
     group = {"chat": "team", "private": False}
     async with bed(tmp_path, ["For Bo."], scope="one_per_person") as it:

@@ -11,7 +11,16 @@ import pytest
 from channels.base import Delivered, ReplyPart
 from channels.errors import ChannelUnavailable, NotStored, ReplyRefused, Uncertain
 from tests.contracts.journals import Diary, Process
-from tests.contracts.places import ALL, NOTE, PLACES, OpenPlace, Place, Seen
+from tests.contracts.places import (
+    ALL,
+    NOTE,
+    PLACES,
+    OpenPlace,
+    Place,
+    Seen,
+    slack_dm,
+    slack_thread,
+)
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -236,6 +245,22 @@ async def test_no_preview_is_sent_before_its_journal_knows_of_it(chat: Place) ->
     assert diary.shown_at is not None
     assert diary.shown_at < chat.requests()
     assert len(chat.seen) == 1
+
+
+@pytest.mark.parametrize("opened", [slack_dm, slack_thread], ids=lambda opened: opened.__name__)
+async def test_a_preview_that_is_found_by_its_button_is_kept_before_the_button_goes(
+    opened: OpenPlace,
+) -> None:
+    async with opened() as chat:
+        diary = Diary()
+        chat.open(diary).show("First words")
+        preview = await shown(chat, diary)
+        unknown = Diary()
+        other = chat.open(unknown, unknown.resumed)
+        parts = unknown.composed(await other.compose(chat.answer(1, previewed=True)))
+        assert unknown.preview_id == preview.id
+        await other.deliver(parts)
+        assert len(chat.seen) == 1
 
 
 class Dying(Diary):
