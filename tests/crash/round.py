@@ -7,9 +7,10 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from signal import SIGTERM
 
@@ -76,15 +77,16 @@ class Round:
         )
 
     async def _warm_up(self) -> None:
-        """Each thread has an answer: a bot that comes into one later is told what was said in it, and a
-        question that is quoted could not be told from one that came twice."""
+        """Each place in Slack has an answer. What is said to a bot for the first time while it is down
+        for long is lost there (README says so), and a thread into which it comes later is quoted, so
+        that a question in it could not be told from one that came twice."""
         bot = await self._start()
-        for place in self._world.threads:
-            self._ask_in(place, "short", 0)
-        last = self._asked[-1].kind_words
-        await self._world.slack.wait_for(
-            lambda: all(self._words(one) == last for one in self._asked)
-        )
+        for place in self._world.places:
+            if place.name.startswith("slack"):
+                self._ask_in(place, "short", 0)
+        words = self._asked[-1].kind_words
+        for one in self._asked:
+            await self._world.slack.wait_for(partial(self._shows, one, words), 60)
         bot.kill()
         await bot.ended.wait()
         self._note_death(bot, in_order=False)
@@ -191,6 +193,9 @@ class Round:
     def _may_run(self, one: Asked) -> bool:
         buttons = any(m.stoppable for m in one.place.shown())
         return self._words(one) != one.kind_words or buttons
+
+    def _shows(self, one: Asked, words: Set[int]) -> bool:
+        return self._words(one) == words
 
     def _words(self, one: Asked) -> set[int]:
         """The numbers of the words of its answer that its place shows."""

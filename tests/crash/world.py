@@ -303,8 +303,6 @@ class World:
         self.under_way: set[object] = set()  # troubles
         self._private = private
         self.places: list[Place] = []
-        self.threads: list[Place] = []
-        """Those of `places` that are threads."""
 
     async def start(self) -> None:
         """Open the servers and make the chats."""
@@ -320,9 +318,8 @@ class World:
             *(TelegramPlace(self.telegram, self.telegram.private(p), [p]) for p in t),
             TelegramPlace(self.telegram, group, t[:3]),
             *(SlackPlace(self.slack, self.slack.dm(p), [p]) for p in s),
+            SlackPlace(self.slack, room, s[:3], threaded=True),
         ]
-        self.threads = [SlackPlace(self.slack, room, s[:3], threaded=True)]
-        self.places += self.threads
 
     async def stop(self) -> None:
         """Close the servers."""
