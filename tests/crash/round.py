@@ -219,7 +219,7 @@ class Round:
             self._result.findings.add("the last process does not stop")
             bot.kill()
             await bot.ended.wait()
-        if bot.status != 0:
+        if not bot.ended_in_order:
             self._unexpected(bot)
 
     def _unsettled(self) -> Iterator[str]:
