@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from bridge.answers import Answer
 from bridge.backlog import Backlog, is_backlog
 from bridge.beside import Beside
 from bridge.commands import CHANGING, NEW, RESEND, Commands
@@ -16,7 +17,7 @@ from bridge.notices import Notices
 from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
-from channels.base import Button, InboundMessage, OutboundReply
+from channels.base import InboundMessage
 from channels.errors import NotStored
 from memory.backlog import MissedRow
 from memory.conversations import SessionPlace
@@ -114,26 +115,27 @@ class Acts:
     async def _carry_out(self, message: InboundMessage, inbox_id: int) -> None:
         """Do it, answer it, close its row."""
         try:
-            sentence = await self._done(message, inbox_id)
+            answer = await self._done(message, inbox_id)
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._services.errors.report(error, f"command {message.event}")
-            sentence = self._notices.say(message)(sentence_key(error), id=error_id)
+            answer = Answer(self._notices.say(message)(sentence_key(error), id=error_id))
         if message.command is not None and message.command.name in CHANGING:
             await self._services.inbox.close([inbox_id], "done")  # never twice
-        await self._answer(message, inbox_id, sentence, spent=message.press is not None)
+        await self._answer(message, inbox_id, answer)
         if message.command is not None and message.command.name == NEW:
             session = await self._services.conversations.open(self._place_of(message))
             await self._services.memory.flushing.after_new(session)
 
-    async def _done(self, message: InboundMessage, inbox_id: int) -> str | None:
-        """What it came to, or None where nothing more is to be said."""
+    async def _done(self, message: InboundMessage, inbox_id: int) -> Answer:
+        """What it came to; blank where nothing more is to be said."""
         place, say = self._place_of(message), self._notices.say(message)
         if message.press is not None and message.press.action == ASK_NOW:
-            return await self._ask_after_all(message, place, message.press.value)
+            asked = await self._ask_after_all(message, place, message.press.value)
+            return Answer(asked, spent=True)
         if message.command is not None and message.command.name == RESEND:
             session = await self._services.conversations.open(place)
             sent = await self._deliveries.resend(message, place, inbox_id, session)
-            return None if sent else say("nothing_to_resend")
+            return Answer("" if sent else say("nothing_to_resend"))
         return await self._commands.carry_out(message, place, say)
 
     async def _ask_after_all(
@@ -162,27 +164,21 @@ class Acts:
         self, message: InboundMessage, inbox_id: int | None, stopped: Stopped
     ) -> None:
         place, say = self._place_of(message), self._notices.say(message)
-        answer = await self._stopping.finish(message, place, stopped, say)
+        told = await self._stopping.finish(message, place, stopped, say)
         self._turns.unmark(stopped.waiting)
-        said = (answer.sentence, answer.buttons)
         if inbox_id is None:  # it is not stored
-            await self._notices.answer(message, *said, spent=answer.spent)
+            await self._notices.answer(message, told.sentence, told.buttons, spent=told.spent)
         else:
-            await self._answer(message, inbox_id, *said, spent=answer.spent)
+            answer = Answer(told.sentence, told.buttons, spent=told.spent)
+            await self._answer(message, inbox_id, answer)
 
-    async def _answer(
-        self,
-        message: InboundMessage,
-        inbox_id: int,
-        sentence: str | None,
-        buttons: Sequence[Button] = (),
-        *,
-        spent: bool = False,
-    ) -> None:
+    async def _answer(self, message: InboundMessage, inbox_id: int, answer: Answer) -> None:
         """Answer what is stored, and close its row."""
-        if message.press is None and sentence:
-            said = OutboundReply(sentence, buttons=tuple(buttons))
-            await self._deliveries.answer(message, self._place_of(message), inbox_id, said)
+        if message.press is None and answer.text.strip():
+            place = self._place_of(message)
+            await self._deliveries.answer(message, place, inbox_id, answer.reply)
+        elif answer.in_place and await self._notices.replace(message, answer.reply):
+            await self._services.inbox.close([inbox_id], "done")
         else:
-            await self._notices.answer(message, sentence, spent=spent)
+            await self._notices.answer(message, answer.text, spent=answer.spent)
             await self._services.inbox.close([inbox_id], "done")

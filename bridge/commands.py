@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
+from bridge.answers import Answer, Handlers, answer_of
 from bridge.chat_models import ModelChoice
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
@@ -39,13 +38,6 @@ MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  #
 TELL_STRANGERS_EVERY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    message: InboundMessage
-    place: SessionPlace
-    say: Say
-
-
 class Commands:
     """Everything a command can be, except stopping (`bridge.stopping`)."""
 
@@ -69,7 +61,7 @@ class Commands:
         self._lanes = lanes
         self._tokens = tokens
         self._limits = limits
-        self._handlers: dict[str, Callable[[_Call], Awaitable[str | None]]] = {
+        self._handlers: Handlers = {
             "start": self._start,
             "help": self._help,
             "ask": self._ask,
@@ -79,24 +71,29 @@ class Commands:
             "compact": self._compact,
             "context": self._show_context,
             "undo": self._undo,
-            "limits": self._show_limits,
-            "memory": lambda call: memory.show(call.message, call.say),
-            "remember": lambda call: memory.remember(call.message, call.say),
-            "forget": lambda call: memory.forget(call.message, call.say),
+            **limits.commands,
+            **memory.commands,
         }
+        self._presses: Handlers = {}  # by the action of the button
 
-    async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
-        """Do it; the sentence to answer with, or None to stay silent: an unknown command in a group
-        may be meant for another bot."""
-        command = message.command
-        if command is None:
-            return None
-        handler = self._handlers.get(command.name)
+    async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> Answer:
+        """Do it; what to answer with. An unknown command in a group may be meant for another bot, and
+        is answered with nothing."""
+        if message.press is not None:
+            pressed = self._presses.get(message.press.action)
+            return (
+                Answer("", spent=True)
+                if pressed is None
+                else answer_of(await pressed(message, place, say))
+            )
+        if message.command is None:
+            return Answer("")
+        handler = self._handlers.get(message.command.name)
         if handler is not None:
-            return await handler(_Call(message, place, say))
+            return answer_of(await handler(message, place, say))
         if message.address.private:
-            return say("unknown_command", command=_plain(command.name))
-        return None
+            return Answer(say("unknown_command", command=_plain(message.command.name)))
+        return Answer("")
 
     async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
         """What somebody without access is answered; None when they were told today."""
@@ -115,8 +112,8 @@ class Commands:
             return say("no_access", person=who)
         return say("no_access_group", chat=who)
 
-    async def _start(self, call: _Call) -> str:
-        return call.say("start")
+    async def _start(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        return say("start")
 
     async def _claim(self, message: InboundMessage, code: str, say: Say) -> str:
         channel, person = message.address.channel, message.sender.id
@@ -127,27 +124,26 @@ class Commands:
         claimed = await self._access.claim(channel, person, code)
         return say("owner_now" if claimed else "owner_link_bad")
 
-    async def _help(self, call: _Call) -> str:
-        return _help(call.say)
+    async def _help(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        return _help(say)
 
-    async def _ask(self, call: _Call) -> str:
-        return call.say("ask_what")
+    async def _ask(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        return say("ask_what")
 
-    async def _new(self, call: _Call) -> str:
-        if await self._is_answering(call.place):
-            return call.say("new_while_running")
-        session = await self._services.conversations.open(call.place)
+    async def _new(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        if await self._is_answering(place):
+            return say("new_while_running")
+        session = await self._services.conversations.open(place)
         await self._services.conversations.begin_new(session)
-        return call.say("new")
+        return say("new")
 
-    async def _compact(self, call: _Call) -> str | None:
-        if await self._is_answering(call.place):
-            return call.say("not_while_running")
-        message, place = call.message, call.place
+    async def _compact(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
+        if await self._is_answering(place):
+            return say("not_while_running")
         focus = message.command.args if message.command else ""
         request = compaction_of(message)
         token = self._tokens.register(request, place.key, message.sender.id, message.sent_at)
-        work = asyncio.create_task(self._context.compact(message, place, focus, call.say))
+        work = asyncio.create_task(self._context.compact(message, place, focus, say))
         token.bind(work)
         try:
             return await work
@@ -158,16 +154,13 @@ class Commands:
         finally:
             self._tokens.release(request)
 
-    async def _show_context(self, call: _Call) -> str:
-        return await self._context.show(call.message, call.place, call.say)
+    async def _show_context(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        return await self._context.show(message, place, say)
 
-    async def _show_limits(self, call: _Call) -> str | None:
-        return await self._limits.carry_out(call.message, call.say)
-
-    async def _undo(self, call: _Call) -> str:
-        if await self._is_answering(call.place):
-            return call.say("not_while_running")
-        return await self._context.undo(call.place, call.say)
+    async def _undo(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        if await self._is_answering(place):
+            return say("not_while_running")
+        return await self._context.undo(place, say)
 
     async def _is_answering(self, place: SessionPlace) -> bool:
         """Whether a run is under way, or one that was begun waits for its provider."""
@@ -176,14 +169,14 @@ class Commands:
         rows = await self._services.inbox.open_turns(place.key)
         return any(row.run_id is not None for row in rows)
 
-    async def _status(self, call: _Call) -> str:
-        services, say = self._services, call.say
-        session = await services.conversations.open(call.place)
+    async def _status(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        services = self._services
+        session = await services.conversations.open(place)
         size = await services.conversations.size(session)
         calls, used = await services.usage.of_session(session)
         spent = await services.gate.spent_microusd()
         since = say("never") if size.started_at is None else self._local(size.started_at)
-        policy = services.policies.of(call.message.address, call.message.sender.id)
+        policy = services.policies.of(message.address, message.sender.id)
         model = self._models.named(policy[MODEL])[0]
         text = say(
             "status",
@@ -195,8 +188,8 @@ class Commands:
             + used.output_tokens
             + used.cache_read_tokens
             + used.cache_write_tokens,
-            running=say("yes" if self._lanes.busy(call.place.key) else "no"),
-            waiting=await services.inbox.waiting(call.place.key),
+            running=say("yes" if self._lanes.busy(place.key) else "no"),
+            waiting=await services.inbox.waiting(place.key),
             cost=usd(spent),
             limit=usd(services.gate.limit_microusd),
         )
@@ -204,8 +197,8 @@ class Commands:
             text += "\n" + say("no_price", model=model.name)
         return text
 
-    async def _whoami(self, call: _Call) -> str:
-        return _ids(call.message, call.say)
+    async def _whoami(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        return _ids(message, say)
 
     def _local(self, moment: str) -> str:
         return f"{datetime.fromisoformat(moment).astimezone(self._timezone):%Y-%m-%d %H:%M}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bridge.access import Access
+from bridge.answers import Handlers
 from bridge.limits.policies import zone_of
 from bridge.overnight import outcome
 from bridge.session import chat_scope, memory_scope
@@ -15,6 +16,7 @@ from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import Channel, InboundMessage
 from memory.authors import Member
+from memory.conversations import SessionPlace
 from memory.facts import (
     MOST_CHARACTERS,
     MOST_ENTRIES,
@@ -44,7 +46,12 @@ class MemoryCommands:
         self._access = access
         self._channels = channels
 
-    async def show(self, message: InboundMessage, say: Say) -> str:
+    @property
+    def commands(self) -> Handlers:
+        """`/memory`, `/remember` and `/forget`."""
+        return {"memory": self.show, "remember": self.remember, "forget": self.forget}
+
+    async def show(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         """Who can see it, the entries, sizes; or the last change is taken back."""
         words = message.command.args.split() if message.command else []
         try:
@@ -78,7 +85,7 @@ class MemoryCommands:
         ]
         return "\n\n".join(filter(None, parts))
 
-    async def remember(self, message: InboundMessage, say: Say) -> str:
+    async def remember(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         """One more entry, in the person's own words."""
         text = message.command.args.strip() if message.command else ""
         if not text:
@@ -94,7 +101,7 @@ class MemoryCommands:
         where = "private" if private else "group"
         return say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
 
-    async def forget(self, message: InboundMessage, say: Say) -> str:
+    async def forget(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         """Names of lines: they are forgotten. Words: what has all of them is listed."""
         words = message.command.args.strip() if message.command else ""
         if not words:

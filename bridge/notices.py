@@ -96,6 +96,10 @@ class Notices:
         elif sentence:
             await self.reply(message, sentence, buttons)
 
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Put a reply in the place of the message that was pressed; whether that could be."""
+        return await self._channels[message.address.channel].replace(message, reply)
+
     async def waits(self, message: InboundMessage) -> None:
         """Acknowledge a message that has to wait: by a reaction, else by a short line."""
         channel = self._channels[message.address.channel]

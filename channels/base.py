@@ -340,6 +340,12 @@ class Channel(Protocol):
         message are of no more use and are taken away. Never raises."""
         ...
 
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Put a reply, without documents, in the place of the message whose button was pressed; the
+        press is answered too. False where that cannot be: the message is gone, or the reply is longer
+        than one message. Never raises."""
+        ...
+
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether the platform says that the person administers this chat (Slack: the workspace);
         `managing`: and may change what it is (Telegram: its info). None when it does not answer.

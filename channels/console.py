@@ -142,6 +142,10 @@ class ConsoleChannel:
     ) -> None:
         """Ctrl-C needs no notice: the answer itself ends with it."""
 
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """A terminal has no buttons."""
+        return False
+
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool:
         """Whoever sits at the terminal."""
         return True

@@ -180,6 +180,18 @@ class FakeChannel:
             self.spent.append(message.press.value)
         self.changed.set()
 
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Change the reply whose button was pressed; not when it is long."""
+        if len(reply.markdown) > PART_CHARACTERS or message.press is None:
+            return False
+        pressed = next((r for r in self.replies if str(id(r)) == message.press.message_id), None)
+        if pressed is None:
+            return False
+        pressed.final, pressed.buttons = reply.markdown, reply.buttons
+        self.notices.append("")
+        self.changed.set()
+        return True
+
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether `admins` holds the person; None where `admins` is None."""
         return None if self.admins is None else person in self.admins
@@ -220,7 +232,7 @@ class FakeChannel:
             assert reply.stop is not None, "this reply has no button"  # noqa: S101
             action, value = "stop", reply.stop.request_id
         message = self.message("", person=person, chat=reply.to.chat, private=reply.to.private)
-        press = Press(message.message_id, action, value, "")
+        press = Press(message.message_id, action, value, str(id(reply)))
         return replace(message, event=f"p:{message.message_id}", press=press)
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bridge.access import Access
+from bridge.answers import Handlers
 from bridge.limits.caps import MINUTE, windows_of
 from bridge.limits.editing import differences, edited, too_wide
 from bridge.limits.files import PolicyFiles
@@ -19,6 +20,7 @@ from bridge.limits.reading import Reading, line_of, plain_key, read
 from bridge.limits.showing import use_of, value_of
 from bridge.texts import Say
 from channels.base import Channel, InboundMessage
+from memory.conversations import SessionPlace
 from memory.inbox import Inbox
 from memory.people import People
 from memory.policies import FILE, Change, PolicyPlace, PolicyStore
@@ -63,7 +65,14 @@ class LimitsCommand:
         self._access = access
         self._channels = channels
 
-    async def carry_out(self, message: InboundMessage, say: Say) -> str | None:
+    @property
+    def commands(self) -> Handlers:
+        """`/limits`."""
+        return {"limits": self.carry_out}
+
+    async def carry_out(
+        self, message: InboundMessage, _place: SessionPlace, say: Say
+    ) -> str | None:
         """The answer; None for somebody who may not and was told so within the hour."""
         wish = _wish(message.command.args if message.command else "")
         if wish.here and message.address.thread is None:

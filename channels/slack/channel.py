@@ -14,6 +14,7 @@ from channels.base import (
     Attachment,
     Capabilities,
     InboundMessage,
+    OutboundReply,
     Receive,
     ReplyJournal,
     ReplySink,
@@ -192,6 +193,10 @@ class SlackChannel:
         """Show a notice to the person who pressed, and take spent buttons away. The press itself is
         acknowledged already."""
         await self._presses.answer(message, text, spent=spent)
+
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Update the message whose button was pressed, also one that only this person sees."""
+        return await self._presses.replace(message, reply)
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""

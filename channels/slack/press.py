@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from channels.base import Address, InboundMessage
+from channels.base import Address, InboundMessage, OutboundReply
 from channels.errands import Errands
 from channels.errors import ChannelError
 from channels.slack.api import SlackApi
@@ -15,6 +15,7 @@ from channels.slack.errors import FAILURES, code_of
 from channels.slack.markup import escaped
 from channels.slack.notice import ResponseUrls, respond
 from channels.slack.parse import asker
+from channels.slack.render import UPDATE_UNITS, pieces
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,28 @@ class Presses:
             self._errands.start(taking, "taking buttons away")
         if notice:
             await self._notify(message, notice)
+
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Put a reply in the place of the message that was pressed. Never raises."""
+        press, contents = (
+            message.press,
+            pieces(reply.markdown, reply.buttons, first_units=UPDATE_UNITS),
+        )
+        if press is None or len(contents) != 1:
+            return False
+        if asker(message.message_id) is not None:
+            url = self._urls.use(press.id)
+            shown = {"text": contents[0].text, "blocks": list(contents[0].blocks)}
+            body = {"response_type": "ephemeral", "replace_original": True, **shown}
+            return url is not None and await respond(self._api, url, body)
+        try:
+            await Delivery(self._api, message.address, repeats_s=REPEATS_S).update(
+                press.message_id, contents[0], "answer"
+            )
+        except ChannelError as error:
+            log.info("message %s stays as it is: %s", press.message_id, type(error).__name__)
+            return False
+        return True
 
     async def _respond(self, message: InboundMessage, notice: str, *, spent: bool) -> bool:
         """Whether the address that came with the press took it."""

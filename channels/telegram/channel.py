@@ -15,17 +15,22 @@ from channels.base import (
     Attachment,
     Capabilities,
     InboundMessage,
+    OutboundReply,
+    Press,
     Receive,
     ReplyJournal,
     Resumed,
     StopControl,
 )
+from channels.chunking import Part
 from channels.errands import Errands
 from channels.errors import ChannelError
 from channels.telegram.api import Api, build_api
+from channels.telegram.compose import compose
 from channels.telegram.deliver import Delivery
 from channels.telegram.errors import listening_failed, name_of
 from channels.telegram.files import fetch
+from channels.telegram.keyboard import keyboard_of
 from channels.telegram.limiter import Dropped
 from channels.telegram.parse import CHANNEL, BotIdentity
 from channels.telegram.poll import Poller, stored
@@ -156,13 +161,35 @@ class TelegramChannel:
             return
         if spent and message.press.message_id:
             self._errands.start(self._take_buttons(message), "spent buttons")
+        await self._rest(message.press, text)
+
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Edit the message whose button was pressed."""
+        press, items = message.press, compose(reply)
+        if press is None or not press.message_id or len(items) != 1:
+            return False
+        content = items[0].content
+        if not isinstance(content, Part):
+            return False
+        self._errands.start(self._rest(press, ""), "a press")
+        try:
+            return await Delivery(self._api.bot, message.address).edit(
+                int(press.message_id),
+                content,
+                urgency="answer",
+                keyboard=keyboard_of(reply.buttons),
+            )
+        except ChannelError as error:
+            log.info("message %s stays as it is: %s", press.message_id, type(error).__name__)
+            return False
+
+    async def _rest(self, press: Press, text: str) -> None:
+        """The button comes to rest, with a notice."""
         notice = text[: CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH]
         try:
-            await self._api.bot.answer_callback_query(
-                message.press.id, notice, rate_limit_args="control"
-            )
+            await self._api.bot.answer_callback_query(press.id, notice, rate_limit_args="control")
         except TelegramError as error:
-            log.warning("press %s was not answered: %s", message.press.id, name_of(error))
+            log.warning("press %s was not answered: %s", press.id, name_of(error))
 
     async def _take_buttons(self, message: InboundMessage) -> None:
         press = message.press

@@ -195,3 +195,39 @@ async def test_a_message_that_is_gone_is_left_alone(
     await channel.answer_press(press, "", spent=True)
     await taken_away()
     assert server.calls_to("chat.update") == []
+
+
+@pytest.mark.parametrize("private", [True, False])
+async def test_a_reply_takes_the_place_of_the_message_that_was_pressed(
+    server: SlackServer,
+    channel: SlackChannel,
+    listening: Listening,
+    inbox: Inbox,
+    private: bool,
+) -> None:
+    ana = server.user("Ana")
+    server.subscriptions.discard("app_mention")
+    where = server.dm(ana) if private else server.channel("general", members=[ana])
+    where.send("go" if private else "<@BOT> go")
+    await asked(inbox, channel, "Which?")
+    (listed,) = where.from_bot
+    press = await pressed(inbox, where, listed, ana)
+    apply = Button("Apply", "limits", "a:7")
+    assert await channel.replace(press, OutboundReply("2 → **3**", buttons=(apply,)))
+    assert listed.shown.startswith("2 → **3**")
+    assert [button.text for button in listed.buttons] == ["Apply"]
+    assert not await channel.replace(press, OutboundReply("x" * 5_000))
+
+
+async def test_a_reply_takes_the_place_of_what_only_one_person_sees(
+    server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
+) -> None:
+    ana = server.user("Ana")
+    general = server.channel("general", members=[ana])
+    general.slash("/galata", "limits")
+    await asked(inbox, channel, "Which?")
+    (listed,) = general.ephemerals(ana)
+    press = await pressed(inbox, general, listed, ana)
+    assert await channel.replace(press, OutboundReply("Done", buttons=RUNS[:1]))
+    assert [one.shown for one in general.ephemerals(ana)] == ["Done\n[Stop 12:04]"]
+    assert general.messages == []

@@ -243,7 +243,7 @@ ASK = (Button("Ask them now", "ask", "m:17"), Button("停止", "stop", "run:2"))
 
 
 @pytest.mark.parametrize("with_preview", [True, False])
-async def test_buttons_stand_under_the_answer_one_a_row_and_their_presses_come_back(
+async def test_short_buttons_stand_beside_each_other_under_the_answer_and_their_presses_come_back(
     channel: TelegramChannel,
     chat: Chat,
     inbox: Inbox,
@@ -256,7 +256,7 @@ async def test_buttons_stand_under_the_answer_one_a_row_and_their_presses_come_b
     await reply.finish(OutboundReply("Dropped: 2", buttons=ASK))
     (message,) = chat.bot_messages
     rows = message.data["reply_markup"]["inline_keyboard"]
-    assert [[button["text"] for button in row] for row in rows] == [["Ask them now"], ["停止"]]
+    assert [[button["text"] for button in row] for row in rows] == [["Ask them now", "停止"]]
     chat.press(message, "Ask them now")
     chat.press(message, "停止")
     presses = [got.press for got in await inbox.wait_for(2)]

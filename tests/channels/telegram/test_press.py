@@ -233,3 +233,28 @@ async def test_where_reactions_are_off_it_says_so(
     assert not await channel.mark_waiting(place(chat), str(message.id), True)
     server.fail_next("setMessageReaction", drop=True)
     assert not await channel.mark_waiting(place(chat), str(message.id), True)
+
+
+# ---- in place -----------------------------------------------------------------------------------
+
+
+async def test_a_reply_takes_the_place_of_the_message_that_was_pressed(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat, inbox: Inbox
+) -> None:
+    message, press, arrived = await pressed(channel, chat, inbox)
+    buttons = (Button("Apply", "limits", "a:7"), Button("Discard", "limits", "d:7"))
+    assert await channel.replace(arrived, OutboundReply("2 → **3**", buttons=buttons))
+    assert (message.text, message.buttons) == ("2 → 3", ["Apply", "Discard"])
+    await server.wait_for(lambda: press.answered)
+    assert await channel.replace(arrived, OutboundReply("Done"))
+    assert (message.text, message.buttons) == ("Done", [])
+    assert await channel.replace(arrived, OutboundReply("Done"))  # as it is
+
+
+async def test_what_is_too_long_for_one_message_replaces_nothing(
+    channel: TelegramChannel, chat: Chat, inbox: Inbox
+) -> None:
+    message, _, arrived = await pressed(channel, chat, inbox)
+    assert not await channel.replace(arrived, OutboundReply("x" * 5_000))
+    chat.delete(message)
+    assert not await channel.replace(arrived, OutboundReply("Done"))

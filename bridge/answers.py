@@ -1,0 +1,45 @@
+"""What commands and presses are answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from bridge.texts import Say
+from channels.base import Button, InboundMessage, OutboundDocument, OutboundReply
+from memory.conversations import SessionPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`text` is Markdown; blank: nothing is said. `buttons` go under it, `documents` after it;
+    `silent`: without a sound where the platform can.
+
+    A press is answered by a short notice for the person who pressed, without buttons or documents.
+    `spent`: the buttons that were pressed are of no more use, and go. `in_place`: instead of the
+    notice, the message with the button becomes this text with these buttons.
+    """
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+    documents: tuple[OutboundDocument, ...] = ()
+    silent: bool = False
+    spent: bool = False
+    in_place: bool = False
+
+    @property
+    def reply(self) -> OutboundReply:
+        """As a message."""
+        return OutboundReply(self.text, self.documents, self.buttons, self.silent)
+
+
+Handler = Callable[[InboundMessage, SessionPlace, Say], Awaitable[Answer | str | None]]
+"""Carries out a command or a press; a bare sentence is an answer of nothing else, None is silence."""
+
+Handlers = Mapping[str, Handler]
+"""Commands by name, or presses by the action of the button."""
+
+
+def answer_of(said: Answer | str | None) -> Answer:
+    """A whole answer of what a handler gave."""
+    return said if isinstance(said, Answer) else Answer(said or "")
