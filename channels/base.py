@@ -2,7 +2,8 @@
 
 A channel parses updates into `InboundMessage`, hands them to `receive`, and acknowledges to the
 platform only when `receive` has returned (the message is stored then). If `receive` raises
-`NotStored`, the update is not acknowledged and comes again; whatever else it raises must not hold up
+`NotStored`, the update is not acknowledged and comes again; if it raises `FormRefused`, the person is
+shown what is wrong in the form; whatever else it raises must not hold up
 the others for long. Strings are whole: no half of a character is in them. Replies are Markdown; a
 channel renders them.
 """
@@ -13,6 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
+
+from channels.inputs import Form, Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Press:
     """A button was pressed. `id` is what `Channel.answer_press` needs; `message_id` is the message
-    that carries the button; `action` and `value` are what the button was made with."""
+    that carries the button, empty where a form does; `action` and `value` are what the button was
+    made with."""
 
     id: str
     action: str
@@ -93,6 +97,8 @@ class InboundMessage:
     message was edited into a command, which is not carried out. `joined`, `left`: the bot can
     write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
     `moved_from`: this chat had that id before. Nobody wrote these three.
+    `form`: a form was sent, and nothing else. `reply_to_id`: the message that this one answers, of
+    `reply_to_person`, where the platform tells.
     `album`: what files have in common that were sent as one, each as a message of its own.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as
@@ -110,6 +116,9 @@ class InboundMessage:
     own_words: bool = True
     command: Command | None = None
     press: Press | None = None
+    form: Submission | None = None
+    reply_to_id: str | None = None
+    reply_to_person: Sender | None = None
     quote: str | None = None
     unreadable: str | None = None
     joined_deaf: bool = False
@@ -164,12 +173,14 @@ class StopControl:
 class Capabilities:
     """What the bridge may count on: `reactions` mark a waiting message, `buttons` are Stop buttons,
     `commands_in_threads` is false where the platform refuses slash commands in threads.
-    `command_prefix` is what stands before a command's name when it is typed."""
+    `command_prefix` is what stands before a command's name when it is typed; `forms`: forms can be
+    opened."""
 
     reactions: bool
     buttons: bool
     commands_in_threads: bool
     command_prefix: str = "/"
+    forms: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +355,12 @@ class Channel(Protocol):
         """Put a reply, without documents, in the place of the message whose button was pressed; the
         press is answered too. False where that cannot be: the message is gone, or the reply is longer
         than one message. Never raises."""
+        ...
+
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Open a form for the person who has just pressed a button or sent a command; from a button
+        of a form, in its place. False where that cannot be: the platform has none, or it is too late
+        (Slack: 3 s). Never raises."""
         ...
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:

@@ -36,6 +36,7 @@ from channels.base import (
 )
 from channels.console_input import Lines
 from channels.errors import FileRefused, NotStored
+from channels.inputs import Form
 from channels.parts import Finishing, Halt, Parts, Passage
 
 log = logging.getLogger(__name__)
@@ -144,6 +145,10 @@ class ConsoleChannel:
 
     async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
         """A terminal has no buttons."""
+        return False
+
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Nor forms."""
         return False
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool:

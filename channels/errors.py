@@ -5,6 +5,7 @@ ChannelError
  ├── ChannelFailed        trying again is useless (a token is refused): give up and say why
  ├── FileRefused          an attached file cannot be had; `reason` says why
  ├── NotStored            raised by `receive`: nothing can be stored now, so it has to come again
+ ├── FormRefused          raised by `receive`: a form has faults; it is shown again with them
  └── DeliveryError        one reply could not be delivered
       ├── Unreachable     blocked, kicked, chat gone: no retries until its next message
       ├── ReplyRefused    the platform refused it also as plain text
@@ -15,6 +16,7 @@ Texts name the configuration key at fault and never hold a token.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 
@@ -61,6 +63,14 @@ class FileRefused(ChannelError):
 class NotStored(ChannelError):
     """A message could not be stored, and may be later. A channel waits for that with all that comes
     after it; every other error of `receive` is the fault of this message, or of ours."""
+
+
+class FormRefused(ChannelError):
+    """What is wrong in a form, by its fields' names; nothing of it was stored."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__(f"{len(faults)} fields of a form are wrong")
+        self.faults = faults
 
 
 class DeliveryError(ChannelError):

@@ -28,6 +28,7 @@ from channels.base import (
     StopControl,
 )
 from channels.errors import FileRefused
+from channels.inputs import Form, Submission
 from channels.parts import Finishing, Halt, Parts, Passage
 
 PART_CHARACTERS = 4_000
@@ -123,6 +124,7 @@ class FakeChannel:
     replies: list[FakeReply] = field(default_factory=list["FakeReply"])
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
+    forms: list[Form] = field(default_factory=list[Form])
     spent: list[str] = field(default_factory=list[str])
     admins: set[str] | None = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -192,6 +194,13 @@ class FakeChannel:
         self.changed.set()
         return True
 
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Keep it, where forms can be opened."""
+        if self.capabilities.forms:
+            self.forms.append(form)
+            self.changed.set()
+        return self.capabilities.forms
+
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether `admins` holds the person; None where `admins` is None."""
         return None if self.admins is None else person in self.admins
@@ -234,6 +243,20 @@ class FakeChannel:
         message = self.message("", person=person, chat=reply.to.chat, private=reply.to.private)
         press = Press(message.message_id, action, value, str(id(reply)))
         return replace(message, event=f"p:{message.message_id}", press=press)
+
+    def submission(
+        self, form: Form, *, person: str = "ana", chat: str = "1", **texts: str
+    ) -> InboundMessage:
+        """A form is sent, with these texts in place of what stood there."""
+        filled = {one.name: texts.get(one.name, one.value) for one in form.fields}
+        sent = Submission(form.action, form.value, filled)
+        message = self.message("", person=person, chat=chat, private=False)
+        return replace(message, event=f"f:{message.message_id}", message_id="", form=sent)
+
+    def answer(self, reply: FakeReply, text: str, *, person: str = "ana") -> InboundMessage:
+        """A message that answers one of the bot's."""
+        message = self.message(text, person=person, chat=reply.to.chat, private=reply.to.private)
+        return replace(message, reply_to_id=str(id(reply)))
 
     @property
     def finals(self) -> list[str]:

@@ -22,6 +22,7 @@ from channels.base import (
     StopControl,
 )
 from channels.errands import Errands
+from channels.inputs import Form
 from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
 from channels.slack.catch_up import CatchUp, Places, nowhere
@@ -41,7 +42,11 @@ from channels.slack.threads import Threads
 log = logging.getLogger(__name__)
 
 _CAPABILITIES: Final = Capabilities(
-    reactions=True, buttons=True, commands_in_threads=False, command_prefix=f"{COMMAND} "
+    reactions=True,
+    buttons=True,
+    commands_in_threads=False,
+    command_prefix=f"{COMMAND} ",
+    forms=True,
 )
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
@@ -197,6 +202,10 @@ class SlackChannel:
     async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
         """Update the message whose button was pressed, also one that only this person sees."""
         return await self._presses.replace(message, reply)
+
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Open a modal."""
+        return await self._presses.open_form(message, form)
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""

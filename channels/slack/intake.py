@@ -26,12 +26,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 from channels.base import InboundMessage, Receive
-from channels.errors import NotStored
+from channels.errors import FormRefused, NotStored
 from channels.slack.notice import ResponseUrls
 from channels.slack.parse import Bot, asker, from_history, is_bare_mention, parse, people_in
 from channels.slack.people import People
 from channels.slack.threads import Threads
 from channels.slack.twins import Twins
+from channels.slack.views import refusal
 from channels.text import whole_strings
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class Intake:
         try:
             if not await self._told_better(body, message):
                 await self._store(body, message)
+        except FormRefused as error:
+            return BoltResponse(status=200, body=refusal(error.faults))
         except NotStored as error:
             log.warning("%s is not stored yet, and not acknowledged: %s", message.event, error)
             return BoltResponse(status=_NOT_STORED)
@@ -169,7 +172,10 @@ class Intake:
 
 
 def _joins_a_conversation(message: InboundMessage) -> bool:
-    return message.command is None and message.press is None and not message.edited_command
+    return (
+        all(one is None for one in (message.command, message.press, message.form))
+        and not message.edited_command
+    )
 
 
 def _id_of(body: Mapping[str, Any]) -> object:

@@ -17,6 +17,7 @@ from channels.slack.buttons import action_of
 from channels.slack.manifest import COMMAND
 from channels.slack.markup import mentioned, readable, without_mention
 from channels.slack.media import files_of
+from channels.slack.views import place_of, submission_of
 
 CHANNEL: Final = "slack"
 STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
@@ -40,6 +41,7 @@ _COMING_AND_GOING = frozenset(
 _READ_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _QUOTE_CHARACTERS = 1000
 _EPHEMERAL = "ephemeral:"
+_VIEW = "view:"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Json = Mapping[str, Any]
@@ -88,6 +90,8 @@ def parse(
         return _edit(event, bot, people) if changed else _message(event, bot, people)
     if body.get("type") == "block_actions":
         return _press(body, bot, people, now)
+    if body.get("type") == "view_submission":
+        return _form(body, bot, people, now)
     return None
 
 
@@ -256,6 +260,8 @@ def _press(
     body: Json, bot: Bot, people: Mapping[str, Person], now: datetime
 ) -> InboundMessage | None:
     container, action = body["container"], body["actions"][0]
+    if container.get("type") == "view" and "value" in action:
+        return _press_in_a_form(body, action, bot, people, now)
     if container.get("type") != "message" or "value" not in action:
         return None
     channel, ts = str(container["channel_id"]), str(container["message_ts"])
@@ -274,6 +280,42 @@ def _press(
         sent_at=now,
         press=press,
     )
+
+
+def _press_in_a_form(
+    body: Json, action: Json, bot: Bot, people: Mapping[str, Person], now: datetime
+) -> InboundMessage:
+    user, view = str(body["user"]["id"]), body["view"]
+    trigger = f"{_VIEW}{view['id']}:{view['hash']}"
+    return InboundMessage(
+        address=place_of(view, CHANNEL, bot.team_id),
+        event=f"p:{view['id']}:{action.get('action_ts') or body['trigger_id']}",
+        message_id="",
+        sender=_sender(user, people),
+        sent_at=now,
+        press=Press(trigger, action_of(str(action["action_id"])), str(action["value"]), ""),
+    )
+
+
+def _form(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) -> InboundMessage:
+    """A modal that was sent: once, since it closes then."""
+    user, view = str(body["user"]["id"]), body["view"]
+    return InboundMessage(
+        address=place_of(view, CHANNEL, bot.team_id),
+        event=f"f:{view['id']}",
+        message_id="",
+        sender=_sender(user, people),
+        sent_at=now,
+        form=submission_of(view),
+    )
+
+
+def view_in(trigger: str) -> tuple[str, str] | None:
+    """Id and state of the form whose button was pressed; None for a button under a message."""
+    if not trigger.startswith(_VIEW):
+        return None
+    id_, _, state = trigger.removeprefix(_VIEW).partition(":")
+    return id_, state
 
 
 def _seen_by_one(user: str, trigger: str) -> str:

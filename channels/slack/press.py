@@ -9,13 +9,15 @@ from typing import Any
 from channels.base import Address, InboundMessage, OutboundReply
 from channels.errands import Errands
 from channels.errors import ChannelError
+from channels.inputs import Form
 from channels.slack.api import SlackApi
 from channels.slack.deliver import REPEATS_S, Delivery
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.markup import escaped
 from channels.slack.notice import ResponseUrls, respond
-from channels.slack.parse import asker
+from channels.slack.parse import asker, view_in
 from channels.slack.render import UPDATE_UNITS, pieces
+from channels.slack.views import view_of
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,23 @@ class Presses:
             )
         except ChannelError as error:
             log.info("message %s stays as it is: %s", press.message_id, type(error).__name__)
+            return False
+        return True
+
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Open a modal, or put the form in the place of the one that was pressed. Never raises."""
+        view = view_of(form, message.address)
+        inside = view_in(message.press.id) if message.press is not None else None
+        if inside is not None:
+            method, where = "views.update", {"view_id": inside[0], "hash": inside[1]}
+        else:
+            one = asker(message.message_id)
+            trigger = message.press.id if message.press is not None else one.trigger if one else ""
+            method, where = "views.open", {"trigger_id": trigger}
+        try:
+            await self._api.write(method, {**where, "view": view})
+        except FAILURES as error:
+            log.info("no form for %s: %s", message.event, code_of(error))
             return False
         return True
 

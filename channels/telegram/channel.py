@@ -25,6 +25,7 @@ from channels.base import (
 from channels.chunking import Part
 from channels.errands import Errands
 from channels.errors import ChannelError
+from channels.inputs import Form
 from channels.telegram.api import Api, build_api
 from channels.telegram.compose import compose
 from channels.telegram.deliver import Delivery
@@ -199,6 +200,10 @@ class TelegramChannel:
             await Delivery(self._api.bot, message.address).remove_buttons(int(press.message_id))
         except ChannelError as error:
             log.info("the buttons of message %s stay: %s", press.message_id, type(error).__name__)
+
+    async def open_form(self, message: InboundMessage, form: Form) -> bool:
+        """Telegram has none."""
+        return False
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether Telegram lists the person among the administrators of the group; `managing`: those

@@ -82,7 +82,7 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         return None
     text = content or ""
     entities = message.entities or message.caption_entities
-    own_words = not _is_passed_on(message)
+    own_words, replied = not _is_passed_on(message), _reply(message)
     private = message.chat.type == Chat.PRIVATE
     name, args, for_us = _command(text, entities, bot)
     command = Command(name, args) if name and for_us and own_words else None
@@ -102,6 +102,8 @@ def _message(message: Message, bot: BotIdentity) -> InboundMessage | None:
         addressed=addressed,
         own_words=own_words,
         command=command,
+        reply_to_id=None if replied is None else str(replied.message_id),
+        reply_to_person=None if replied is None else _sender(replied),
         quote=_quote(message),
         unreadable=unreadable,
         album=message.media_group_id,

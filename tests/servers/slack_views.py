@@ -179,12 +179,7 @@ def submit(world: World, view: View, values: dict[str, str]) -> Delivery:
     unknown = set(values) - set(inputs)
     assert not unknown, f"no such inputs: {unknown}"
     state = {
-        block_id: {
-            block["element"]["action_id"]: {
-                "type": block["element"]["type"],
-                "value": values.get(block_id, block["element"].get("initial_value")),
-            }
-        }
+        block_id: {block["element"]["action_id"]: _filled(block, values.get(block_id))}
         for block_id, block in inputs.items()
     }
     payload = world.person(view.user) | {
@@ -196,6 +191,44 @@ def submit(world: World, view: View, values: dict[str, str]) -> Delivery:
     delivery = Delivery("interactive", payload, accepts_response=True)
     delivery.settled = lambda one: _settle(world, view, one)
     return world.deliver(delivery)
+
+
+def _filled(block: Json, text: str | None) -> Json:
+    """What the state says of one input. Raises `AssertionError` for a choice that is not offered, or
+    an empty input that is not optional."""
+    element = block["element"]
+    if element["type"] == "static_select":
+        chosen = element.get("initial_option")
+        if text is not None:
+            offered = {option["value"]: option for option in element["options"]}
+            assert text in offered, f"{text!r} is not offered, but {[*offered]}"
+            chosen = offered[text]
+        assert chosen or block.get("optional"), "an input is empty"
+        return {"type": "static_select", "selected_option": chosen}
+    value = element.get("initial_value") if text is None else text or None
+    assert value or block.get("optional"), "an input is empty"
+    return {"type": element["type"], "value": value}
+
+
+def press_inside(world: World, view: View, button: str) -> Delivery:
+    """A button of an open modal is pressed, by its text."""
+    assert view.open, "the view is closed"
+    found = next(
+        element
+        for block in view.body["blocks"]
+        if block["type"] == "actions"
+        for element in block["elements"]
+        if element["text"]["text"] == button
+    )
+    action = {key: found[key] for key in ("action_id", "text", "value", "type") if key in found}
+    payload = world.person(view.user) | {
+        "type": "block_actions",
+        "container": {"type": "view", "view_id": view.id},
+        "trigger_id": world.trigger(view.user),
+        "view": view.json(world),
+        "actions": [action | {"block_id": "blk", "action_ts": world.ids.ts()}],
+    }
+    return world.deliver(Delivery("interactive", payload, accepts_response=True))
 
 
 def _settle(world: World, view: View, delivery: Delivery) -> None:

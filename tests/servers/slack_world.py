@@ -183,6 +183,10 @@ class World:
         """A person fills the inputs (`block_id` to text) and sends the form."""
         return slack_views.submit(self, view, values or {})
 
+    def press_inside(self, view: View, button: str) -> Delivery:
+        """A button of an open modal is pressed, by its text."""
+        return slack_views.press_inside(self, view, button)
+
     def _add(self, prefix: str, kind: str, name: str, members: list[User]) -> Conversation:
         conversation = Conversation(self, self.ids.next(prefix), kind, name, members)
         self.conversations[conversation.id] = conversation
