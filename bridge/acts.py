@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from bridge.answers import Answer
 from bridge.backlog import Backlog, is_backlog
 from bridge.beside import Beside
-from bridge.commands import CHANGING, NEW, RESEND, Commands
+from bridge.command_table import CHANGING
+from bridge.commands import NEW, RESEND, Commands
 from bridge.delivery import Deliveries
 from bridge.errors import sentence_key
 from bridge.inbound import entry, load

@@ -34,7 +34,9 @@ from bridge.limits.policy import Policy
 from bridge.memory_commands import MemoryCommands
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
+from bridge.privacy import PrivacyCommands
 from bridge.questions import Questions, asks
+from bridge.rights import Rights
 from bridge.session import session_of
 from bridge.stopping import Stopping
 from bridge.store_trouble import StoreTrouble
@@ -142,6 +144,7 @@ class AgentBridge:
             access,
             channels,
         )
+        rights = Rights(access, channels)
         self._commands = Commands(
             settings.timezone,
             services,
@@ -151,7 +154,9 @@ class AgentBridge:
             self._outages,
             tokens,
             limits,
-            MemoryCommands(services, access, channels),
+            MemoryCommands(services, rights),
+            PrivacyCommands(services),
+            rights,
         )
         self._questions = Questions(
             services.inbox,

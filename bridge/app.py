@@ -39,6 +39,7 @@ from bridge.registry import access_rules, build_channels
 from bridge.scheduler import Handler
 from bridge.settings import Limits
 from bridge.signals import Signals
+from bridge.storing import storing
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices, TurnSettings
@@ -263,6 +264,7 @@ def turn_services(
         limits=PolicyStore(database),
         policies=policies,
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
+        storing=storing(config),
         more_tools=more_tools,
     )
 

@@ -9,6 +9,7 @@ from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
 from bridge.answers import Answer, Handlers, answer_of
 from bridge.chat_models import ModelChoice
+from bridge.command_table import FOR_STRANGERS, NAMES, help_lines, spec_of
 from bridge.context_commands import ContextCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
@@ -16,7 +17,9 @@ from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
 from bridge.memory_commands import MemoryCommands
 from bridge.outage import Outages
-from bridge.stopping import STOP_COMMANDS, compaction_of
+from bridge.privacy import PrivacyCommands
+from bridge.rights import Rights
+from bridge.stopping import compaction_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
@@ -25,16 +28,6 @@ from memory.people import OWNER_PREFIX
 
 NEW = "new"  # after it, what was said before goes into the day files
 RESEND = "resend"  # the last answer once more, from the outbox
-COMMANDS = frozenset(
-    (
-        *("start", "help", "ask", "new", "retry", "undo", "compact", "context", "status"),
-        *("whoami", RESEND, "limits", "memory", "remember", "forget"),
-    )
-)  # and those that stop
-CHANGING = frozenset(
-    ("new", "undo", "compact", "limits", "memory", "remember", "forget")
-)  # what they do twice is not what they do once
-MENU = ("ask", "cancel", "new", "retry", "undo", "compact", "status", "help")  # 8 at the most
 TELL_STRANGERS_EVERY = timedelta(days=1)
 
 
@@ -52,6 +45,8 @@ class Commands:
         tokens: CancelTokenRegistry,
         limits: LimitsCommand,
         memory: MemoryCommands,
+        privacy: PrivacyCommands,
+        rights: Rights,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -61,6 +56,8 @@ class Commands:
         self._lanes = lanes
         self._tokens = tokens
         self._limits = limits
+        self._privacy = privacy
+        self._rights = rights
         self._handlers: Handlers = {
             "start": self._start,
             "help": self._help,
@@ -73,6 +70,7 @@ class Commands:
             "undo": self._undo,
             **limits.commands,
             **memory.commands,
+            **privacy.commands,
         }
         self._presses: Handlers = {}  # by the action of the button
 
@@ -89,11 +87,23 @@ class Commands:
         if message.command is None:
             return Answer("")
         handler = self._handlers.get(message.command.name)
-        if handler is not None:
-            return answer_of(await handler(message, place, say))
+        if handler is not None and message.command.name in NAMES:
+            refused = await self._refused(message, say)
+            return refused or answer_of(await handler(message, place, say))
         if message.address.private:
             return Answer(say("unknown_command", command=_plain(message.command.name)))
         return Answer("")
+
+    async def _refused(self, message: InboundMessage, say: Say) -> Answer | None:
+        """What to answer where the table of commands does not let the sender do this here."""
+        spec = None if message.command is None else spec_of(message.command)
+        private = message.address.private
+        who = None if spec is None else spec.private if private else spec.group
+        if who == "nobody":
+            return Answer(say("only_in_groups" if private else "only_in_private"))
+        if who == "admins" and not await self._rights.over_all(message):
+            return Answer(say("admins_only"))
+        return None
 
     async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
         """What somebody without access is answered; None when they were told today."""
@@ -101,8 +111,8 @@ class Commands:
         if code is not None:
             return await self._claim(message, code, say)
         name = message.command.name if message.command else ""
-        if name in ("help", "whoami"):
-            return _ids(message, say) if name == "whoami" else _help(say)
+        if name in FOR_STRANGERS:
+            return await self._tell_stranger(name, message, say)
         place = message.address
         who = message.sender.id if place.private else place.chat
         key = f"no_access:{place.channel}:{place.account}:{place.chat}:{message.sender.id}"
@@ -111,6 +121,11 @@ class Commands:
         if place.private:
             return say("no_access", person=who)
         return say("no_access_group", chat=who)
+
+    async def _tell_stranger(self, name: str, message: InboundMessage, say: Say) -> str:
+        if name == "privacy":
+            return await self._privacy.tell(message, say, stranger=True)
+        return _ids(message, say) if name == "whoami" else _help(say)
 
     async def _start(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
         return say("start")
@@ -206,7 +221,8 @@ class Commands:
 
 def _help(say: Say) -> str:
     everywhere = say.capabilities.commands_in_threads
-    return f"{say('help').rstrip()}\n\n{say('help_replies' if everywhere else 'help_threads')}"
+    end = say("help_replies" if everywhere else "help_threads")
+    return "\n\n".join((say("help_begin"), help_lines(say), end))
 
 
 def _ids(message: InboundMessage, say: Say) -> str:
@@ -234,8 +250,7 @@ def is_ours(message: InboundMessage) -> bool:
     """Whether an edited text is a command of ours; in a group it may be another bot's."""
     words = message.text.split()
     name = words[0].lstrip("/").split("@")[0].lower() if words else ""
-    known = name in COMMANDS or name in STOP_COMMANDS
-    return known or message.address.private or not message.text.lstrip().startswith("/")
+    return name in NAMES or message.address.private or not message.text.lstrip().startswith("/")
 
 
 def _plain(name: str) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from bridge.access import Access
 from bridge.answers import Handlers
 from bridge.limits.policies import zone_of
 from bridge.overnight import outcome
+from bridge.rights import Rights
 from bridge.session import chat_scope, memory_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
-from channels.base import Channel, InboundMessage
+from channels.base import InboundMessage
 from memory.authors import Member
 from memory.conversations import SessionPlace
 from memory.facts import (
@@ -38,13 +37,10 @@ TIDY = "tidy"  # and to have the night's work done now
 class MemoryCommands:
     """Whose memory it is follows from where the command was sent."""
 
-    def __init__(
-        self, services: TurnServices, access: Access, channels: Mapping[str, Channel]
-    ) -> None:
+    def __init__(self, services: TurnServices, rights: Rights) -> None:
         self._services = services
         self._notebook = services.notebook
-        self._access = access
-        self._channels = channels
+        self._rights = rights
 
     @property
     def commands(self) -> Handlers:
@@ -124,17 +120,13 @@ class MemoryCommands:
         return "\n\n".join((say("forget_matches", name=matches[0].ref), "\n".join(found)))
 
     async def _undo(self, message: InboundMessage, say: Say) -> str:
-        if not await self._may_change_all(message):
-            return say("memory_admins_only")
         gone, back = await self._notebook.undo(chat_scope(message.address))
         told = [f"– {_entry(fact, say)}" for fact in gone]
         told += [f"+ {_entry(fact, say)}" for fact in back]
         return "\n\n".join(filter(None, (say("memory_undone"), "\n".join(told))))
 
     async def _tidy(self, message: InboundMessage, say: Say) -> str:
-        """The night's work now; as with the other changes of everything, for admins in a group."""
-        if not await self._may_change_all(message):
-            return say("memory_admins_only")
+        """The night's work now."""
         jobs = self._services.memory.jobs
         night = None
         if jobs is not None:
@@ -145,15 +137,8 @@ class MemoryCommands:
         return Member(
             message.sender.id,
             plain_name(message.sender.name),
-            lambda: self._may_change_all(message),
+            lambda: self._rights.over_all(message),
         )
-
-    async def _may_change_all(self, message: InboundMessage) -> bool:
-        """What others have said too: owners, and a group's admins as the platform names them."""
-        address, person = message.address, message.sender.id
-        if address.private or self._access.is_owner(address.channel, person):
-            return True
-        return bool(await self._channels[address.channel].is_admin(address, person))
 
     def _days(self, chat: ChatScope) -> list[str]:
         folder = scope_path(self._notebook.folder, chat.scope)

@@ -18,6 +18,7 @@ from bridge.memory_parts import MemoryParts
 from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
+from bridge.storing import Storing
 from bridge.texts import Texts
 from channels.base import Channel
 from memory.backlog import BacklogStore
@@ -70,6 +71,7 @@ class TurnServices:
     notebook: Notebook
     limits: PolicyStore
     pictures: Pictures = field(default_factory=Pictures)
+    storing: Storing = field(default_factory=Storing)
     more_tools: tuple[Tool, ...] = ()
 
     def compaction(self, gate: Gate) -> CompactionServices:

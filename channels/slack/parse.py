@@ -27,6 +27,7 @@ COMMANDS: Final = frozenset(
     {
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
+        *("privacy",),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.commands import COMMANDS
+from bridge.command_table import NAMES
 from bridge.inbound import dump, load
 from bridge.session import memory_scope, session_of
 from bridge.speakers import label
-from bridge.stopping import STOP_COMMANDS
 from bridge.texts import Say, Texts
 from channels.base import (
     Address,
@@ -89,7 +88,7 @@ def test_no_text_names_a_command_that_its_channel_would_not_take() -> None:
         for key, text in catalogue.items():
             assert re.search(r"(?<![A-Za-z0-9.])/[a-z]", text) is None, (language, key)
             specs = {spec for _, name, spec, _ in string.Formatter().parse(text) if name == "cmd"}
-            assert specs <= COMMANDS | STOP_COMMANDS | {""}, (language, key)
+            assert specs <= NAMES | {""}, (language, key)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -98,7 +97,7 @@ def test_commands_read_as_they_are_typed_on_the_channel(
     language: str, prefix: str, other: str
 ) -> None:
     say = Say(Texts.load(), language, Capabilities(True, True, True, prefix))
-    for key in ("help", "new_while_running", "not_while_running", "error_format"):
+    for key in ("help_new", "new_while_running", "not_while_running", "error_format"):
         told = say(key, id="X")
         assert f"{prefix}new" in told or f"{prefix}cancel" in told
         assert other not in told

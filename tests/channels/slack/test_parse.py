@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridge.commands import COMMANDS as KNOWN
-from bridge.stopping import STOP_COMMANDS
+from bridge.command_table import NAMES
 from channels.base import Address, Command, InboundMessage, Press
 from channels.slack.parse import COMMANDS, Bot, Person, asker, parse, people_in, time_of
 from tests.servers.slack import Message, SlackServer
@@ -280,7 +279,7 @@ def test_a_slash_command_has_a_name_and_arguments(
 
 
 def test_the_commands_are_those_that_the_bridge_carries_out() -> None:
-    assert {*KNOWN, *STOP_COMMANDS} == COMMANDS
+    assert NAMES == COMMANDS
 
 
 def test_a_slash_command_in_a_direct_message_is_private(world: SlackServer) -> None:

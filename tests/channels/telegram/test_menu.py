@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 from telegram import BotCommand
 
-from bridge.commands import MENU
+from bridge.command_table import MENU
 from bridge.registry import build_channels
 from bridge.settings import Channels, Config, Telegram
 from bridge.texts import FALLBACK, Texts

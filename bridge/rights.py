@@ -1,0 +1,24 @@
+"""Who may decide for a whole chat. Asked by the platform's id, at the moment of the act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridge.access import Access
+from channels.base import Channel, InboundMessage
+
+
+class Rights:
+    """Of whoever sends a message, in the chat that it comes from."""
+
+    def __init__(self, access: Access, channels: Mapping[str, Channel]) -> None:
+        self._access = access
+        self._channels = channels
+
+    async def over_all(self, message: InboundMessage) -> bool:
+        """Whether they may change what others have said too: everybody in their private chat, owners,
+        and a group's admins as the platform names them now."""
+        address, person = message.address, message.sender.id
+        if address.private or self._access.is_owner(address.channel, person):
+            return True
+        return bool(await self._channels[address.channel].is_admin(address, person))
