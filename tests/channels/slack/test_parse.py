@@ -314,6 +314,7 @@ def test_a_press_belongs_to_the_conversation_of_its_message(
     assert people_in(press(channel, sent)) == ("U1",)
 
 
+@pytest.mark.parametrize("kind", ["shortcut", "app_rate_limited", ""])
 def test_other_payloads_are_nothing_for_us(world: SlackServer, kind: str) -> None:
     assert read(world, {"type": kind}) is None
 
