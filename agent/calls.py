@@ -167,7 +167,7 @@ class ModelCalls:
             except ProviderError as error:
                 if await self._mending.mend(error.refusal):
                     if self.partial_text:  # it was refused in mid-answer
-                        self._ports.emit(Retrying(0))
+                        self._ports.emit(Retrying(0, error.refusal.kind))
                     continue
                 if await self._wait(error.refusal, retries):
                     retries += 1
@@ -192,14 +192,14 @@ class ModelCalls:
         if wait is None:
             return False
         self._ports.health.admit(self.model.provider.name)
-        self._ports.emit(Retrying(wait))
+        self._ports.emit(Retrying(wait, refusal.kind))
         await self._ports.sleep(wait)
         return True
 
     def _fall_back(self) -> bool:
         if len(self._models) < 2:
             return False
-        self._ports.emit(Retrying(0))
+        self._ports.emit(Retrying(0, None))
         del self._models[0]
         self._mending.ask_instead(self.model)
         return True
@@ -228,7 +228,7 @@ class ModelCalls:
             self._note(call, "cancelled")  # booked when the run is settled
             raise
         self._ports.health.note(provider, None)
-        self._working.answered()
+        await self._working.answered()
         await self._ports.book(self._note(call, "completed"))
         return completed
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.errors import RefusalKind
+
 
 @dataclass(frozen=True, slots=True)
 class TextShown:
@@ -27,9 +29,11 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """A model call failed and is made again in `wait_s` seconds; what it had said is void."""
+    """A model call failed and is made again in `wait_s` seconds; what it had said is void. `why`: what
+    the failure was; None: another model is asked."""
 
     wait_s: float
+    why: RefusalKind | None
 
 
 RunEvent = TextShown | ToolStarted | StepEnded | Retrying

@@ -17,7 +17,9 @@ from agent.working import Shrink, WorkingCopy
 
 K = RefusalKind
 
-BIG_PROMPT = 0.8  # of the window: an unknown refusal may mean its size (field case 32)
+# Tokens, input and answer together, that every model's window holds: an unknown refusal of no more is
+# not about its size.
+SMALLEST_WINDOW = 2_000
 CLEARLY_OVER = 1.1  # of the window, input and answer together: by less our estimate may err
 SMALLEST_ANSWER = 256  # tokens; an output cap below that is not worth asking for
 
@@ -44,7 +46,9 @@ class Mending:
         self._stated_window: int | None = None  # by the provider, in tokens as we estimate them
 
     def ask_instead(self, model: ChatModel) -> None:
-        """Another model is asked from now on."""
+        """Another model is asked from now on: all that the last one may not have been able to take."""
+        self._working.end_trial()
+        self._mended.discard(K.UNKNOWN)
         self._model = model
         self._most_output = self._stated_window = None
         self._halving_may_help = True
@@ -74,10 +78,7 @@ class Mending:
                     return True
                 return self._working.without_images()
             case K.UNKNOWN:
-                big = self._estimate() > BIG_PROMPT * self._model.context_tokens
-                return (
-                    big and self._once(K.UNKNOWN) and await self._make_room(refusal, Rung.COMPACT)
-                )
+                return await self._try_with_less(refusal)
             case _:
                 return False
 
@@ -113,7 +114,7 @@ class Mending:
         self._mended.add(kind)
         return first
 
-    async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
+    async def _make_room(self, refusal: Refusal, highest: Rung, *, trial: bool = False) -> bool:
         reserved = self.output_tokens
         target = target_tokens(
             refusal,
@@ -122,7 +123,18 @@ class Mending:
             reserved=reserved,
             budget=self._model.context_tokens - reserved - self._fixed(),
         )
-        return await self._working.climb(target, self._model.sizes, highest=highest)
+        sizes = self._model.sizes
+        return await self._working.climb(target, sizes, highest=highest, trial=trial)
+
+    async def _try_with_less(self, refusal: Refusal) -> bool:
+        """Once, for words that say nothing to us: they may mean the size, whatever window is configured
+        (field case 32). What a smaller request loses is lost for later only if it is taken."""
+        if refusal.status is None:  # a mistake of ours
+            return False
+        small = self._estimate() + self.output_tokens <= SMALLEST_WINDOW
+        if small or not self._once(K.UNKNOWN):
+            return False
+        return await self._make_room(refusal, Rung.AGGRESSIVE, trial=True)
 
     async def _fit_the_minute(self, refusal: Refusal) -> bool:
         """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done. The

@@ -59,6 +59,7 @@ class WorkingCopy:
         self._keeper = keeper
         self._whole_turn = working.newest  # the current one, whatever leaves the copy
         self._untried = list(overflow.LADDER)
+        self._trial: tuple[Working, Rung | None] | None = None
         self.was_reset = False
 
     @property
@@ -91,10 +92,13 @@ class WorkingCopy:
         trimmed = trim(self._working, budget, sizes)
         await self._take(trimmed, None)
 
-    async def climb(self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET) -> bool:
+    async def climb(
+        self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET, trial: bool = False
+    ) -> bool:
         """Line 4: the next rung, up to `highest`, that makes the copy smaller; false when none does.
 
-        `target`: tokens that the messages may take, for the first rung.
+        `target`: tokens that the messages may take, for the first rung. `trial`: nobody knows that the
+        size was the fault, so the next run begins with less only if a model has taken this.
         """
         while self._untried and overflow.LADDER.index(self._untried[0]) <= overflow.LADDER.index(
             highest
@@ -102,13 +106,26 @@ class WorkingCopy:
             rung = self._untried.pop(0)
             trimmed = await self._try(rung, target, sizes)
             if trimmed is not None and size(trimmed.working, sizes) < self.size(sizes):
-                await self._take(trimmed, rung)
+                await self._take(trimmed, rung, trial=trial)
                 return True
         return False
 
-    def answered(self) -> None:
-        """A model has taken the copy as it is: for what comes later every rung can help again."""
+    async def answered(self) -> None:
+        """A model has taken the copy as it is: for what comes later every rung can help again, and what
+        was tried has proved itself."""
         self._untried = list(overflow.LADDER)
+        if self._trial is not None:
+            _, rung = self._trial
+            self._trial = None
+            if rung is not None:
+                await self._keeper.bound(rung, self._working)
+
+    def end_trial(self) -> None:
+        """What was tried was no help: the copy is what it was before."""
+        if self._trial is not None:
+            self._working, _ = self._trial
+            self._trial = None
+            self._untried = list(overflow.LADDER)
 
     async def reset(self, sizes: Sizes) -> bool:
         """The last rung at once; false when it was tried or makes nothing smaller."""
@@ -138,7 +155,7 @@ class WorkingCopy:
                 return overflow.emergency(self._working, snapshot, self._whole_turn, earlier)
         return None
 
-    async def _take(self, trimmed: Trimmed, rung: Rung | None) -> None:
+    async def _take(self, trimmed: Trimmed, rung: Rung | None, *, trial: bool = False) -> None:
         before, working = self._working, trimmed.working
         if trimmed.dropped:
             gentle = rung in (None, Rung.COMPACT, Rung.AGGRESSIVE)
@@ -149,7 +166,10 @@ class WorkingCopy:
             # Seals belong to a prefix that is not sent like that any more.
             working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
-        if trimmed.dropped:
+        if trial:
+            self._trial = before, rung if trimmed.dropped else None
+        elif trimmed.dropped:
+            self._trial = None
             await self._keeper.bound(rung, working)
         self.was_reset = self.was_reset or rung is Rung.RESET
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from agent.errors import RefusalKind
 from agent.events import Retrying, RunEvent, StepEnded, TextShown, ToolStarted
+from bridge.errors import retrying_key
+from bridge.texts import Say
 from channels.base import ReplySink
 
 
 class Display:
-    """Takes a run's events and shows them in a reply. `retrying`: what is said when something that
-    was shown, or a tool that ran, is followed by another try of a model call. `most`: characters that
-    the preview shows."""
+    """Takes a run's events and shows them in a reply. When something that was shown, or a tool that
+    ran, is followed by another try of a model call, it says so, and why. `most`: characters that the
+    preview shows."""
 
-    def __init__(self, sink: ReplySink, retrying: str, most: int | None = None) -> None:
+    def __init__(self, sink: ReplySink, say: Say, most: int | None = None) -> None:
         self._sink = sink
         self._room = most
-        self._retrying = retrying
+        self._say = say
         self._parts: list[str] = []
         self._paragraph_due = False
         self._tools_ran = False
@@ -33,13 +36,13 @@ class Display:
                 self._paragraph_due = bool(self._parts)
             case ToolStarted():
                 self._tools_ran = True
-            case Retrying():
-                self._say_that_it_is_tried_again()
+            case Retrying(_, why):
+                self._say_that_it_is_tried_again(why)
 
-    def _say_that_it_is_tried_again(self) -> None:
+    def _say_that_it_is_tried_again(self, why: RefusalKind | None) -> None:
         if self._parts or self._tools_ran:
             self._paragraph_due = bool(self._parts)
-            self._show(self._retrying)
+            self._show(self._say(retrying_key(why)))
             self._paragraph_due = True
 
     def _show(self, text: str) -> None:

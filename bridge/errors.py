@@ -31,18 +31,34 @@ _OF_REFUSAL = {
     RefusalKind.TRANSIENT: "error_transient",
     RefusalKind.CONTENT_FILTER: "error_content_filter",
     RefusalKind.MEDIA: "error_media",
+    RefusalKind.UNKNOWN: "error_unknown",
 }
 
 
 def sentence_key(error: BaseException) -> str:
     """The key of the text that tells a person about `error`."""
     if isinstance(error, ProviderError):
+        if error.refusal.kind is RefusalKind.UNKNOWN and error.refusal.status is None:
+            return "error"  # nobody refused: a mistake of ours
         return _OF_REFUSAL.get(error.refusal.kind, "error")
     if isinstance(error, ProviderDown):
         return _OF_REFUSAL.get(error.kind, "error")
     if isinstance(error, StoreError | OSError):  # the database, or a day's file
         return "error_store"
     return "error"
+
+
+_RETRYING = {
+    RefusalKind.TRANSIENT: "retrying",
+    RefusalKind.RATE_LIMIT: "retrying_later",
+    RefusalKind.OVERFLOW: "retrying_shorter",
+    RefusalKind.REQUEST_TOO_LARGE: "retrying_shorter",
+}
+
+
+def retrying_key(why: RefusalKind | None) -> str:
+    """The key of the text that tells why a model call is made again; None: another model is asked."""
+    return "retrying_other" if why is None else _RETRYING.get(why, "retrying_changed")
 
 
 _WHY_DOWN = {

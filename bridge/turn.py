@@ -74,7 +74,7 @@ class Turn:
         self._journal = deliveries.log_of(plan.run_id, asks)
         self._sink = self._open_sink()
         longest = plan.policy[LONGEST_ANSWER]
-        self._display = Display(self._sink, self._say("retrying"), longest)
+        self._display = Display(self._sink, self._say, longest)
         self._last_word = LastWord(self._say, services.errors, plan.run_id, longest)
         self._agent: AgentRun | None = None
         self._memory: RunMemory | None = None

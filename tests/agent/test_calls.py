@@ -112,8 +112,6 @@ async def test_a_refusal_in_mid_answer_that_is_mended_is_told_too(kind: RefusalK
     picture = Message("user", (ImageBlock("image/png", b"png"), TextBlock("q")))
     history = [picture, assistant_text("a"), *before("now")]
     fixture = Fixture(["first half, second half", "the whole answer"])
-    window = round(SIZES.messages(history) / 0.85) if kind is K.UNKNOWN else 100_000
-    fixture.models = (model(fixture.provider, window=window),)
     fixture.provider.break_after_text = refused(kind, limit_tokens=600, requested_tokens=700)
     assert await fixture.run(history).execute() == "the whole answer"
     assert [type(event) for event in fixture.events[:3]] == [TextShown, Retrying, TextShown]
@@ -286,14 +284,50 @@ async def test_a_refusal_of_form_leaves_thinking_out_then_resets_then_gives_up()
         await Fixture([refused(K.FORMAT)] * 5).run().execute()
 
 
-async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less() -> None:
-    history = [m for i in range(6) for m in (user_text(f"q{i}"), assistant_text("word " * 900))]
-    window = round(SIZES.messages(history) / 0.85)
-    fixture = Fixture([refused(K.UNKNOWN), "done"], window=window)
-    run = fixture.run([*history, user_text("now")])
-    assert await run.execute() == "done"
-    first, second = fixture.provider.requests
-    assert len(second.messages) < len(first.messages)
+async def test_an_unknown_refusal_is_tried_once_with_less_and_what_helped_is_kept() -> None:
+    """Whatever window is configured: it may be wrong."""
+    fixture = Fixture([refused(K.UNKNOWN), "done"], window=1_000_000)
+    assert await fixture.run(before("now")).execute() == "done"
+    first, second = (SIZES.request(request) for request in fixture.provider.requests)
+    assert second <= first / 2 + 200
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
+    assert fixture.keeper.flushed, "what left is kept in memory first"
+
+
+async def test_a_smaller_request_that_does_not_help_either_costs_the_chat_nothing() -> None:
+    fixture = Fixture([refused(K.UNKNOWN)] * 3)
+    with pytest.raises(ProviderError):
+        await fixture.run(before("now")).execute()
+    assert len(fixture.provider.requests) == 2
+    assert fixture.keeper.bounds == []
+
+
+async def test_a_model_to_fall_back_on_gets_all_that_another_may_have_refused_for_its_size() -> (
+    None
+):
+    other = ScriptedProvider(["from the other"])
+    fixture = Fixture([refused(K.UNKNOWN)] * 2, fallbacks=[other])
+    assert await fixture.run(before("now")).execute() == "from the other"
+    whole, less = fixture.provider.requests
+    assert len(less.messages) < len(whole.messages) == len(other.requests[0].messages)
+    assert fixture.keeper.bounds == []
+
+
+async def test_one_turn_with_long_results_is_tried_with_shorter_ones() -> None:
+    long = calls(("a", "echo", {"say": "word " * 9_000}))
+    fixture = Fixture([long, refused(K.UNKNOWN), "done"])
+    assert await fixture.run().execute() == "done"
+    _, whole, less = (SIZES.request(request) for request in fixture.provider.requests)
+    assert less < whole
+    assert fixture.keeper.bounds == [], "nothing has left"
+
+
+async def test_a_mistake_of_ours_is_not_tried_again_with_less() -> None:
+    ours = ProviderError("scripted", Refusal(K.UNKNOWN, None, detail="TypeError"))
+    fixture = Fixture([ours] * 2)
+    with pytest.raises(ProviderError):
+        await fixture.run(before("now")).execute()
+    assert len(fixture.provider.requests) == 1
 
 
 @pytest.mark.parametrize(

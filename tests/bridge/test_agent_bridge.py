@@ -604,7 +604,7 @@ async def test_what_is_stored_of_a_photo_is_what_is_sent(tmp_path: Path) -> None
     [
         (RefusalKind.AUTH, "key or model"),
         (RefusalKind.RATE_LIMIT, "slow down"),
-        (RefusalKind.UNKNOWN, "went wrong"),
+        (RefusalKind.UNKNOWN, "/compact makes the conversation shorter, /new begins a new one"),
     ],
 )
 async def test_an_error_is_one_sentence_and_an_id(
@@ -620,6 +620,28 @@ async def test_an_error_is_one_sentence_and_an_id(
         assert "ProviderError" in rows[0][0]
         assert await it.ask("again") == "fine"
         assert violations(it.provider.requests[-1].messages) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (RefusalKind.TRANSIENT, "The connection to the model failed."),
+        (RefusalKind.RATE_LIMIT, "asks me to slow down"),
+        (RefusalKind.OVERFLOW, "This became too long for the model."),
+        (RefusalKind.FORMAT, "did not take this as it was"),
+    ],
+)
+async def test_why_a_call_is_made_again_after_text_was_shown_is_said(
+    tmp_path: Path, kind: RefusalKind, words: str
+) -> None:
+    async with bed(tmp_path, [*["word " * 900] * 3, "half of it"]) as it:
+        for n in range(3):
+            await it.ask(f"q{n}")
+        it.provider.break_after_text = refusal(kind)
+        before, why, after, *_ = (await it.ask("now")).split("\n\n")
+        assert before.strip() == "half"
+        assert words in why
+        assert after == "done"
 
 
 async def test_an_empty_answer_is_said(tmp_path: Path) -> None:

@@ -86,13 +86,12 @@ async def test_every_wording_of_an_overflow_leads_to_one_shorter_request(kind: K
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less_and_then_told(
+async def test_an_unknown_refusal_is_tried_once_with_less_whatever_the_window_and_then_told(
     kind: Kind,
 ) -> None:
     """Cases 32 and 41: also one without any body; a small prompt is not tried again."""
     bodies: list[Any] = ["400 status code (no body)", "", {"error": {"message": "нет"}}]
-    window = round(SIZES.messages(turns(30)) / 0.84)
-    async with run(kind, window=window) as it:
+    async with run(kind, window=1_000_000) as it:
         it.it.max_turns = 50
         for body in bodies:
             for history, tries in ((turns(30), 2), (turns(1), 1)):
@@ -102,6 +101,24 @@ async def test_an_unknown_refusal_of_a_big_prompt_is_tried_once_with_less_and_th
                 with pytest.raises(ProviderError):
                     await it.it.run(history).execute()
                 assert len(it.requests) - before == tries, body
+
+
+async def test_a_chat_whose_window_is_configured_far_too_large_goes_on_whatever_the_words_are(
+    tmp_path: Path,
+) -> None:
+    """Case 32: the server takes a tenth of what is configured, and says nothing that can be read."""
+    async with chat(tmp_path, window=30_000, may_refuse=True) as it:
+
+        def small(request: LlmRequest) -> HttpReply | str:
+            if "<transcript>" in texts(request):
+                return "minutes"
+            return HttpReply(400, "") if request.size > 9_000 else f"Fine. {TIDES}"
+
+        it.server.default = small
+        for n in range(16):
+            assert (await it.ask(f"q{n}")).startswith("Fine."), n
+        refused = [request for request in it.server.requests if request.size > 9_000]
+        assert 1 <= len(refused) <= 4, "what was tried with success is where the next one begins"
 
 
 @pytest.mark.parametrize("kind", KINDS)
