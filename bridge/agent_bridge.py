@@ -155,7 +155,7 @@ class AgentBridge:
             tokens,
             limits,
             MemoryCommands(services, rights),
-            PrivacyCommands(services),
+            PrivacyCommands(services, rights, channels),
             rights,
         )
         self._questions = Questions(

@@ -264,6 +264,7 @@ def turn_services(
         limits=PolicyStore(database),
         policies=policies,
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
+        redactor=redactor,
         storing=storing(config),
         more_tools=more_tools,
     )

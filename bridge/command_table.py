@@ -65,6 +65,7 @@ TABLE: Final = (
     _C("remember", changes=True, helped=True),
     _C("forget", group="own", changes=True),
     _C("privacy", "everybody", "everybody", helped=True),
+    _C("export", group="own", helped=True),
     _C("status", helped=True),
     _C("limits", changes=True, helped=True),
     _C("limits set", "owners", "managers"),

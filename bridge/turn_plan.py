@@ -14,6 +14,7 @@ from bridge.errors import ErrorReporter
 from bridge.gate import MonthlyGate
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.policy import Policy
+from bridge.log import Redactor
 from bridge.memory_parts import MemoryParts
 from bridge.pictures import Pictures
 from bridge.question import Question
@@ -71,6 +72,7 @@ class TurnServices:
     notebook: Notebook
     limits: PolicyStore
     pictures: Pictures = field(default_factory=Pictures)
+    redactor: Redactor = field(default_factory=Redactor)
     storing: Storing = field(default_factory=Storing)
     more_tools: tuple[Tool, ...] = ()
 

@@ -369,6 +369,11 @@ class Channel(Protocol):
         Never raises."""
         ...
 
+    async def private_with(self, to: Address, person: str) -> Address | None:
+        """The private chat of the bot with a person who is at `to`. None when the platform does not
+        allow it or does not answer. Never raises."""
+        ...
+
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes. Raises `FileRefused`."""
         ...

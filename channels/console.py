@@ -155,6 +155,10 @@ class ConsoleChannel:
         """Whoever sits at the terminal."""
         return True
 
+    async def private_with(self, to: Address, person: str) -> Address:
+        """The terminal."""
+        return to
+
     async def fetch(self, attachment: Attachment) -> bytes:
         """The terminal has no attachments."""
         raise FileRefused("gone", "the terminal has no attachments")

@@ -17,6 +17,7 @@ from channels.base import (
     Command,
     Delivered,
     InboundMessage,
+    OutboundDocument,
     OutboundReply,
     Press,
     Receive,
@@ -51,6 +52,7 @@ class FakeReply(Finishing):
     final: str | None = None
     discarded: bool = False
     buttons: tuple[Button, ...] = ()
+    documents: tuple[OutboundDocument, ...] = ()
     _halt: Halt = field(default_factory=Halt)
     _delivery: Parts = field(init=False)
     _tidying: asyncio.Task[None] = field(init=False)
@@ -68,6 +70,7 @@ class FakeReply(Finishing):
         text = reply.markdown if reply.markdown.strip() else ""
         cuts = range(0, len(text), PART_CHARACTERS)
         self.buttons = reply.buttons
+        self.documents = reply.documents
         return (
             *(text[at : at + PART_CHARACTERS] for at in cuts),
             *(document.name for document in reply.documents),
@@ -127,6 +130,7 @@ class FakeChannel:
     forms: list[Form] = field(default_factory=list[Form])
     spent: list[str] = field(default_factory=list[str])
     admins: set[str] | None = field(default_factory=set[str])
+    unreachable: set[str] = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
@@ -204,6 +208,12 @@ class FakeChannel:
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
         """Whether `admins` holds the person; None where `admins` is None."""
         return None if self.admins is None else person in self.admins
+
+    async def private_with(self, to: Address, person: str) -> Address | None:
+        """A chat that is called after the person; none for the `unreachable`."""
+        if person in self.unreachable:
+            return None
+        return Address(self.name, to.account, f"private-{person}")
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """What `files` holds under the attachment's ref."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent.messages import Message, encode
+from agent.messages import Message, decode, encode
 from memory.audit import record
+from memory.conversations import SessionPlace
 from memory.database import Database
 from memory.rendering import Record, Renderer, wrap
 from memory.scopes import scope_folder
@@ -49,6 +50,14 @@ class SessionEntry:
     last_at: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, and when it was stored."""
+
+    message: Message
+    at: datetime
+
+
 class History:
     """Reads what is stored of all sessions, all of it: boundaries are marks in it, and no more."""
 
@@ -73,6 +82,30 @@ class History:
             (session,),
         )
         return [Mark(*row) for row in rows]
+
+    async def said(self, session: int, person: str | None) -> list[Said]:
+        """The conversation since the last `/new`, without what was taken out of it, oldest first. With
+        `person` only the runs that this person has asked for."""
+        rows = await self._database.read(
+            "SELECT m.body, m.created_at FROM messages m WHERE m.session_id = :s"
+            " AND m.id >= COALESCE((SELECT MAX(start_id) FROM boundaries"
+            " WHERE session_id = :s AND kind = 'new'), 0)"
+            " AND m.run_id NOT IN (SELECT run_id FROM left_out WHERE session_id = :s)"
+            " AND (:person IS NULL OR m.run_id IN (SELECT run_id FROM inbox"
+            " WHERE session_id = :s AND person = :person AND run_id IS NOT NULL))"
+            " ORDER BY m.id",
+            {"s": session, "person": person},
+        )
+        return [Said(decode(row[0]), datetime.fromisoformat(row[1])) for row in rows]
+
+    async def newest_of(self, place: SessionPlace, person: str) -> int | None:
+        """The session in which the person has asked last in this chat."""
+        rows = await self._database.read(
+            "SELECT session_id FROM inbox WHERE channel = ? AND account = ? AND chat = ?"
+            " AND person = ? AND kind = 'turn' AND session_id IS NOT NULL ORDER BY id DESC LIMIT 1",
+            (place.channel, place.account, place.chat, person),
+        )
+        return int(rows[0][0]) if rows else None
 
     async def sessions(self, name: str | None = None) -> list[SessionEntry]:
         """All sessions, the one that was used last first; or the one of that key or number."""
@@ -100,7 +133,7 @@ class Transcripts:
     """Stored conversations to read; snapshots go below `folder` (mode 0700, files 0600)."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        self._history = History(database)
+        self.history = History(database)
         self._folder = folder
         # Of threads: a snapshot goes on when the task that waits for it is cancelled.
         self._writing = threading.Lock()
@@ -111,10 +144,10 @@ class Transcripts:
         Later messages only add lines at the end. What was taken back is not in it: a model that was
         to look at it no longer would else find it here.
         """
-        new = [mark.start_id for mark in await self._history.marks(session) if mark.kind == "new"]
+        new = [mark.start_id for mark in await self.history.marks(session) if mark.kind == "new"]
         after = new[-1] - 1 if new else 0
         renderer, lines = Renderer(), list[str]()
-        while page := await self._history.page(session, after, left_out=False):
+        while page := await self.history.page(session, after, left_out=False):
             lines += await asyncio.to_thread(_wrapped_lines, renderer, page)
             after = page[-1].id
         return lines

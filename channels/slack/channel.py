@@ -207,6 +207,15 @@ class SlackChannel:
         """Open a modal."""
         return await self._presses.open_form(message, form)
 
+    async def private_with(self, to: Address, person: str) -> Address | None:
+        """The direct message, opened where there is none."""
+        try:
+            answer = await self._api.write("conversations.open", {"users": person})
+        except FAILURES as error:
+            log.warning("no direct message with %s: %s", person, code_of(error))
+            return None
+        return Address(CHANNEL, to.account, str(answer["channel"]["id"]))
+
     async def fetch(self, attachment: Attachment) -> bytes:
         """The file's bytes."""
         return await files.fetch(self._api, attachment, self._replying.repeats_s)

@@ -17,6 +17,7 @@ SCOPES = (
     "groups:history",
     "groups:read",
     "im:history",
+    "im:write",
     "mpim:history",
     "reactions:write",
     "users:read",

@@ -27,7 +27,7 @@ COMMANDS: Final = frozenset(
     {
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
-        *("privacy",),
+        *("privacy", "export"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""

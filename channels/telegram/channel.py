@@ -223,6 +223,11 @@ class TelegramChannel:
             for admin in admins
         )
 
+    async def private_with(self, to: Address, person: str) -> Address | None:
+        """Its id is the person's. Whether they have ever written there shows when something is sent;
+        whoever writes as the group has none."""
+        return None if person.startswith("-") else Address(CHANNEL, to.account, person)
+
     async def fetch(self, attachment: Attachment) -> bytes:
         """An image up to 20 MB, checked to be one, or a text up to 1 MB."""
         return await fetch(self._api.bot, attachment)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bridge.config import from_environment
 from bridge.privacy import PrivacyCommands
+from bridge.rights import Rights
 from bridge.storing import Storing, storing
 from bridge.texts import Say
 from memory.settings import BackupSettings, RetentionSettings
@@ -40,7 +41,7 @@ async def test_the_companies_are_those_of_the_models_that_may_answer_here(tmp_pa
             "c": "x (y)",
         }
         told = Storing(RetentionSettings(), BackupSettings(), readers, ("a", "b"))
-        privacy = PrivacyCommands(replace(it.services, storing=told))
+        privacy = PrivacyCommands(replace(it.services, storing=told), Rights(it.access, {}), {})
         message = it.channel.message("/privacy")
         said = await privacy.tell(message, Say(it.services.texts, "en"))
         assert "goes to Anthropic (api.anthropic.com), OpenAI (api.openai.com)." in said

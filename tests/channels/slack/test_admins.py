@@ -83,3 +83,12 @@ async def test_only_a_clear_answer_makes_an_admin(user: object, expected: bool) 
             return {"ok": True, "user": user}
 
     assert await administers(Api(), "T1", "U1") is expected
+
+
+async def test_a_private_chat_is_the_direct_message(
+    server: SlackServer, channel: SlackChannel
+) -> None:
+    ana = server.user("Ana")
+    opened = await channel.private_with(general(server), ana.id)
+    assert opened == Address("slack", server.team_id, server.dm(ana).id)
+    assert await channel.private_with(general(server), "U404") is None

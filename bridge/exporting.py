@@ -1,0 +1,72 @@
+"""A conversation as Markdown for people: speaker, time, text. No ids, and no secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from agent.messages import ImageBlock, Message, TextBlock
+from bridge.texts import Say
+from channels.base import OutboundDocument
+from memory.transcripts import Said
+
+MOST_CHARACTERS = 250_000  # of one document: a megabyte at most, whatever the script
+_SPEAKER = re.compile(r"\[([^\[\]\n]+#\d+)\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What stands in an export beside what was said. `asker`: whose questions those without a name
+    are; `clean` takes secrets out."""
+
+    say: Say
+    asker: str
+    zone: tzinfo
+    clean: Callable[[str], str]
+
+
+def documents(said: Iterable[Said], words: Words) -> tuple[OutboundDocument, ...]:
+    """The conversation, of a long one several; none where nothing was said."""
+    pieces = [piece for one in said if (piece := _piece(one, words))]
+    if not pieces:
+        return ()
+    texts, room = [""], MOST_CHARACTERS
+    for piece in pieces:
+        for start in range(0, len(piece), MOST_CHARACTERS):
+            part = piece[start : start + MOST_CHARACTERS]
+            if len(part) > room:
+                texts.append("")
+                room = MOST_CHARACTERS
+            texts[-1] += part
+            room -= len(part)
+    if len(texts) == 1:
+        return (OutboundDocument("conversation.md", texts[0]),)
+    return tuple(OutboundDocument(f"conversation-{n}.md", text) for n, text in enumerate(texts, 1))
+
+
+def _piece(said: Said, words: Words) -> str:
+    """One message; what tools were asked and gave is nobody's saying."""
+    message, say = said.message, words.say
+    speaker = say("export_bot") if message.role == "assistant" else words.asker
+    texts: list[str] = []
+    for block in message.blocks:
+        if isinstance(block, ImageBlock):
+            texts.append(say("export_picture"))
+        elif isinstance(block, TextBlock):
+            texts.append(block.text)
+    if message.role == "user" and (named := _named(message)):
+        speaker, texts[-1] = named
+    text = words.clean("\n\n".join(text.strip() for text in texts if text.strip()))
+    at = f"{said.at.astimezone(words.zone):%Y-%m-%d %H:%M}"
+    return f"**{words.clean(speaker)}**, {at}\n\n{text}\n\n" if text else ""
+
+
+def _named(message: Message) -> tuple[str, str] | None:
+    """In groups a question begins with its speaker: their name and number, and the question."""
+    last = message.blocks[-1] if message.blocks else None
+    found = _SPEAKER.match(last.text) if isinstance(last, TextBlock) else None
+    if found is None or not isinstance(last, TextBlock):
+        return None
+    return found[1], last.text[found.end() :]
