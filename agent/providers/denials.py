@@ -57,7 +57,20 @@ REQUEST_TOO_LARGE = any_of(r"""
     (?:single|one|this) request .{0,60}(?:larg|great|mo|bigg)er? than .{0,60}per[ -]?min
 """)
 
+# What is used up for a month is no rate: waiting for a minute never helps.
+_MONTH = r"""
+    month|billing (?:cycle|period)|monat|mensua|mensal|mensuel|mensile|\bmes\b|\bmois\b|\bmese\b|месяц
+    本月|每月|月度|今月|月間|毎月|월간|이번 달|maand|miesi
+"""
+_CAP = r"""
+    \blimit|\bcap\b|budget|quota|allowance|\btokens\b|limite|cuota|presupuesto|orcamento|kontingent
+    лимит|额度|限额|上限|使用量|한도|limiet
+"""
 QUOTA = any_of(
+    rf"""
+    (?:{either(_MONTH)}).{{0,40}}(?:{either(_CAP)})|(?:{either(_CAP)}).{{0,40}}(?:{either(_MONTH)})
+    hard (?:\w+ )?(?:limit|cap)\b|(?:limited to|limit of) \d.{{0,30}}(?:/|\bper\b|\ba\b) ?month
+"""
     r"""
     free (?:\w+ )?quota exceeded|plan and billing|overdue|past due|arrear|good standing
     credit balance|account balance
@@ -262,7 +275,7 @@ ORDER = any_of(r"""
 TRANSIENT = any_of(
     r"""
     overload|unavailable|internal (?:server )?error|server error|timed? ?out|timeout|try again|retry
-    busy|over capacity
+    busy|over capacity|访问量过
     upstream|connection|bad gateway|high demand|temporar|unexpected error|繁忙|稍后|稍後|重试
     内部错误|超时|过载
     服务异常
@@ -276,5 +289,5 @@ TRANSIENT = any_of(
     MORE.transient,
 )
 OVERLOADED = any_of(r"""
-    overload|over capacity|high demand|server busy|过载|繁忙|과부하|перегруж|uberlast|surcharg
+    overload|over capacity|high demand|server busy|过载|繁忙|访问量过|과부하|перегруж|uberlast|surcharg
 """)

@@ -2,45 +2,28 @@
 
 `agent.providers.vocabulary`, `denials` and `number_words` hold English, Chinese, Japanese, Korean,
 Russian, Spanish, Portuguese, French and German, and put these beside them. All are patterns for
-`refusal_text.uniform` text: lower case, no accents on Latin letters and no vowel signs on Arabic ones,
-`d` for đ and `i` for ı. A text of several lines is a choice of its lines.
+`refusal_text.uniform` text: lower case, no accents on Latin and Greek letters and no vowel signs on
+Arabic and Hebrew ones, `d` for đ, `l` for ł, `o` for ø and `i` for ı. A text of several lines is a
+choice of its lines.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """What was sent (`input`), how much a model takes (`window`), that it is too much (`exceeds`; said
-    of the input itself: `too_long`), what is counted (`unit`, or `characters`), and the words for the
-    other kinds of refusals. `limit` and `used` stand before numbers; `later` says that it is worth
-    trying again, after a number of seconds, minutes or hours."""
-
-    input: str
-    window: str
-    exceeds: str
-    too_long: str
-    unit: str
-    characters: str
-    limit: str
-    used: str
-    period: str
-    rate: str
-    quota: str
-    content_filter: str
-    picture: str
-    picture_fault: str
-    auth: str
-    format: str
-    transient: str
-    later: str
-    seconds: str
-    minutes: str
-    hours: str
-
+from agent.providers.language import Language
+from agent.providers.languages_asia import BENGALI, HEBREW, PERSIAN, TAMIL, THAI
+from agent.providers.languages_europe import (
+    CZECH,
+    DUTCH,
+    GREEK,
+    HUNGARIAN,
+    POLISH,
+    ROMANIAN,
+    SWEDISH,
+    UKRAINIAN,
+)
 
 ITALIAN = Language(
     input=r"richiest|messagg|conversazion|\btesto\b|cronologia",
@@ -282,7 +265,27 @@ INDONESIAN = Language(
     hours="jam",
 )
 
-ALL: Final = (ITALIAN, ARABIC, TURKISH, HINDI, VIETNAMESE, INDONESIAN)
+ALL: Final = (
+    ITALIAN,
+    ARABIC,
+    TURKISH,
+    HINDI,
+    VIETNAMESE,
+    INDONESIAN,
+    HEBREW,
+    PERSIAN,
+    THAI,
+    BENGALI,
+    TAMIL,
+    DUTCH,
+    POLISH,
+    CZECH,
+    UKRAINIAN,
+    SWEDISH,
+    ROMANIAN,
+    HUNGARIAN,
+    GREEK,
+)
 
 
 def _lines(meaning: str) -> str:

@@ -45,7 +45,7 @@ WAIT_UNITS = (
 _UNIT = "|".join(pattern for pattern, _ in WAIT_UNITS)
 _FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
 _AMOUNT = rf"{_FIGURE} ?(?:{_UNIT})(?![a-zа-я])"
-WAIT_PART = re.compile(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
+WAIT_PART = any_of(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
 _LATER = either(
     r"again|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
     r"nouveau|reessay\w*|patient\w*|warten",

@@ -66,6 +66,7 @@ _OTHER_UNIT = re.compile(
 )
 _NAMED = re.compile(
     r"(?:\bcode|status|http|errno|error|line|column|row|index|position|version|port|\bid|"
+    r"batch of size|batch[ _]size|slot|"
     r"message|step|page|attempt|retries|wait|错误码|代码|код)[ :=#(\[\"']*$"
 )
 _PARAMETER = re.compile(r"max_\w*tokens['\" :=(]*(?:of |value of )?$")

@@ -31,13 +31,14 @@ _TYPED_TEXT = re.compile(
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 _DATA = re.compile(r"([a-z0-9+/=_-]{60})[a-z0-9+/=_-]{140,}")  # a picture in base64, an id, noise
 _URL = re.compile(r"https?://[!-~]+")  # its words say nothing of the fault
-_ACCENTS = re.compile(r"([a-z])[\u0300-\u036f]+")
+_ACCENTS = re.compile(r"([a-zα-ω])[\u0300-\u036f]+")
+_DIGIT = re.compile(r"(?![0-9])\d")
 _SIGNS = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "`": None}
-    | {"đ": "d", "ı": "i", "٬": ",", "٫": "."}
-    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
-    # Arabic vowel signs, and marks of direction that no reader sees.
+    | {"đ": "d", "ł": "l", "ø": "o", "ı": "i", "٬": ",", "٫": ".", "\u05be": "-", "\u200c": " "}
+    # Vowel signs of Arabic and Hebrew, and marks of direction that no reader sees.
     | {chr(code): None for code in (*range(0x64B, 0x653), 0x640, 0x200E, 0x200F)}
+    | {chr(code): None for code in (*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2)}
 )
 
 
@@ -68,14 +69,15 @@ def read(body: object) -> Said:
 
 
 def uniform(text: str) -> str:
-    """Lower case, without accents on Latin letters, full-width forms, backticks and escapes; ASCII
-    digits. The Arabic letters keep their form, without vowel signs."""
+    """Lower case, without accents on Latin and Greek letters, full-width forms, backticks and escapes;
+    ASCII digits. The Arabic and Hebrew letters keep their form, without vowel signs."""
     text = _DATA.sub(r"\1", text[:MOST_READ].lower())[:MOST_MATCHED]
     text = text.replace('\\"', '"').replace("\\n", " ")
     text = _URL.sub(" ", text)
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     text = unicodedata.normalize("NFKC", text).translate(_SIGNS)
     text = _ACCENTS.sub(r"\1", unicodedata.normalize("NFD", text))
+    text = _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 

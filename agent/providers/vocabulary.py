@@ -13,6 +13,7 @@ from agent.providers.patterns import any_of, either
 # What was sent.
 _INPUT = r"""
     \binputs?(?:\b|_)|prompt|\bmessages?\b|conversation|\brequest|\bcontext|history|payload|\btext\b
+    \bsequence\b|\bchat\b(?!(?:[ _]?completion| template|\.))
     输入|輸入|提示|请求|請求|消息|訊息|内容|對話|对话|文本
     入力|プロンプト|メッセージ|リクエスト|会話
     입력|프롬프트|메시지|요청|대화
@@ -25,7 +26,7 @@ _INPUT = r"""
 # How much a model takes.
 _WINDOW = r"""
     context[ _-]?(?:length|window|size|limit|budget)|\bcontext of\b|max\w* context|max_model_len
-    max_seq_len|n_ctx
+    max_seq_len|n_ctx|\bsequence length
     max\w* (?:allowed )?(?:prompt|input|sequence|model|message|request) (?:length|size|tokens?)
     max\w* (?:number of|total) (?:input )?tokens|max\w* (?:allowed )?length
     token (?:limit|budget|capacity|maximum)|(?:input|prompt|length) (?:limit|capacity)
@@ -71,10 +72,11 @@ _TOO_LONG = r"""
     長すぎ|長くなりすぎ|너무 (?:길|깁|긴|큽|크|큰)|слишком (?:длин|больш|велик)
     demasiado (?:larg|exten|grand)|muito (?:long|grand)|(?:longo?|grande|extens[oa]) demais
     trop (?:long|grand|volumineu)|zu (?:lang|gro)
+    n[ao]o? cabe|ne (?:rentre|tient) p(?:as|lus)|pass(?:t|en) nicht|не помеща|収まり|収まら|放不下
 """
 # Lengths in characters, of a field or of the input: no tokens.
 _CHARACTERS = r"""
-    \bcharacters?\b|字符|文字|글자|символ|\bzeichen\b|caracter[es]|caracteres
+    \bcharacters?\b|maxlength|字符|文字|글자|символ|\bzeichen\b|caracter[es]|caracteres
 """
 CHARACTERS = any_of("string too long|string_too_long|array too long", _CHARACTERS, MORE.characters)
 _FIELD = r"""
@@ -110,6 +112,9 @@ OVERFLOW = any_of(rf"""
     zu viele token|demasiados tokens|trop de (?:jetons|tokens)|muitos tokens|tokens demais
     слишком много токенов
     トークン.{{0,6}}多すぎ|토큰.{{0,6}}너무 많|token ?(?:数|數)?(?:过多|過多|太多)
+    (?:{either(_INPUT)}).{{0,40}}?(?:not|n't|no longer|cannot|can ?not) (?:\w+ )?fit\w*\b
+    (?:context|kv[ _-]?cache)(?: \w+){{0,3}}? (?:full|exhausted|used up|overrun)\b
+    expected maxlength: \d
     model_context_window_exceeded|reduce the length of (?:the|your) (?:message|prompt|input)
     too large to process|(?:maximum|max) (?:prompt|input) length
     (?:提示|输入|輸入|请求|prompt|内容|文本|消息|对话|记录|上下文|token).{{0,12}}(?:超长|超長|过长|過長|太长|太長)
