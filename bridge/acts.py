@@ -19,7 +19,7 @@ from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
 from channels.base import InboundMessage
-from channels.errors import NotStored
+from channels.errors import FormRefused, NotStored
 from memory.backlog import MissedRow
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
@@ -63,7 +63,11 @@ class Acts:
         self._wake = wake
 
     async def take(self, message: InboundMessage) -> None:
-        """Store it, and carry it out. Returns once it is stored; raises `StoreError`."""
+        """Store it, and carry it out. Returns once it is stored; raises `StoreError`, and
+        `FormRefused` with what is wrong in a form."""
+        faults = await self._commands.check(message, self._notices.say(message))
+        if faults:
+            raise FormRefused(faults)
         stored = await self._services.inbox.put(entry(message, self._place_of(message), "act"))
         if stored is not None:
             self._beside.start(self._carry_out(message, stored), "act")

@@ -28,9 +28,10 @@ from bridge.inbound import entry, readable
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
-from bridge.limits.command import LimitsCommand
+from bridge.limits.command import limits_command
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
 from bridge.limits.policy import Policy
+from bridge.limits.rights import LimitRights
 from bridge.memory_commands import MemoryCommands
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
@@ -43,7 +44,7 @@ from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
 from channels.base import Address, Channel, InboundMessage
-from channels.errors import NotStored, Unreachable
+from channels.errors import FormRefused, NotStored, Unreachable
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
 
@@ -135,13 +136,13 @@ class AgentBridge:
             lambda message: self._policy(message)[WHO_CAN_STOP],
             settings.timezone,
         )
-        limits = LimitsCommand(
+        limits = limits_command(
             services.policies,
             services.limits,
             services.usage,
             services.inbox,
-            services.people,
-            access,
+            services.dialogues,
+            LimitRights(access, channels, services.people),
             channels,
         )
         rights = Rights(access, channels)
@@ -192,7 +193,7 @@ class AgentBridge:
         try:
             await self._take_in(message)
             self._store_trouble.over()
-        except NotStored:
+        except (NotStored, FormRefused):
             raise
         except StoreError as error:
             self._tell_of_the_store(message)
@@ -219,7 +220,7 @@ class AgentBridge:
                 await self._questions.refuse(message, place, say("edited_command"))
         elif self._stopping.is_stop(message, place):
             await self._acts.take_stop(message)
-        elif asks(message):
+        elif asks(message) and not await self._commands.awaits(message):
             await self._questions.take(message, place)
         elif self._admission.is_blocked(message, self._policy(message)):
             await self._questions.turn_away(message, place, Reach(BLOCKED.name))
@@ -239,8 +240,11 @@ class AgentBridge:
             self._beside.start(told, "store is down")
 
     async def _meet_stranger(self, message: InboundMessage, place: SessionPlace) -> None:
-        """A one-time owner link, `/help` and `/whoami` work; else one sentence a day."""
-        if await self._services.inbox.put(entry(message, place, "refused")) is not None:
+        """A one-time owner link, `/help` and `/whoami` work, and what has rights of its own; else one
+        sentence a day."""
+        if await self._commands.goes_on(message):
+            await self._acts.take(message)
+        elif await self._services.inbox.put(entry(message, place, "refused")) is not None:
             self._beside.start(self._answer_stranger(message), "stranger")
 
     async def _answer_stranger(self, message: InboundMessage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from bridge.texts import Say
 from channels.base import Button, InboundMessage, OutboundDocument, OutboundReply
@@ -38,6 +39,34 @@ Handler = Callable[[InboundMessage, SessionPlace, Say], Awaitable[Answer | str |
 
 Handlers = Mapping[str, Handler]
 """Commands by name, or presses by the action of the button."""
+
+
+class FormHandler(Protocol):
+    """What becomes of a form that was sent."""
+
+    async def check(self, message: InboundMessage, say: Say) -> Mapping[str, str]:
+        """What is wrong, by field: it is shown in the form, and nothing else happens."""
+        ...
+
+    async def carry_out(self, message: InboundMessage, say: Say) -> Answer:
+        """It is stored: do it."""
+        ...
+
+
+FormHandlers = Mapping[str, FormHandler]
+"""Forms by their action."""
+
+
+class Replies(Protocol):
+    """Messages that answer one of the bot's, and are no question."""
+
+    async def awaits(self, message: InboundMessage) -> bool:
+        """Whether this is one."""
+        ...
+
+    async def reply(self, message: InboundMessage, say: Say) -> Answer:
+        """It is stored: do what it says."""
+        ...
 
 
 def answer_of(said: Answer | str | None) -> Answer:

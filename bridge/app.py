@@ -54,6 +54,7 @@ from memory.chats import Chats
 from memory.clock import stamp
 from memory.conversations import Conversations
 from memory.database import Database
+from memory.dialogues import Dialogues
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
@@ -262,6 +263,7 @@ def turn_services(
             budget_tokens=config.context.budget_tokens,
         ),
         limits=PolicyStore(database),
+        dialogues=Dialogues(database),
         policies=policies,
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
         redactor=redactor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 
 from agent.cancel import CancelTokenRegistry
@@ -72,7 +73,10 @@ class Commands:
             **memory.commands,
             **privacy.commands,
         }
-        self._presses: Handlers = {}  # by the action of the button
+        self._presses_of_limits = frozenset(limits.presses)
+        self._presses: Handlers = {**limits.presses}
+        self._forms = limits.forms
+        self._replies = limits.replies
 
     async def carry_out(self, message: InboundMessage, place: SessionPlace, say: Say) -> Answer:
         """Do it; what to answer with. An unknown command in a group may be meant for another bot, and
@@ -84,8 +88,10 @@ class Commands:
                 if pressed is None
                 else answer_of(await pressed(message, place, say))
             )
+        if message.form is not None:
+            return await self._forms[message.form.action].carry_out(message, say)
         if message.command is None:
-            return Answer("")
+            return await self._replies.reply(message, say)
         handler = self._handlers.get(message.command.name)
         if handler is not None and message.command.name in NAMES:
             refused = await self._refused(message, say)
@@ -104,6 +110,21 @@ class Commands:
         if who == "admins" and not await self._rights.over_all(message):
             return Answer(say("admins_only"))
         return None
+
+    async def check(self, message: InboundMessage, say: Say) -> Mapping[str, str]:
+        """What is wrong in a form that was sent, by field."""
+        form = self._forms.get(message.form.action) if message.form is not None else None
+        return {} if form is None else await form.check(message, say)
+
+    async def awaits(self, message: InboundMessage) -> bool:
+        """Whether a message is no question, but answers one of ours."""
+        return await self._replies.awaits(message)
+
+    async def goes_on(self, message: InboundMessage) -> bool:
+        """Whether it belongs to something whose rights are checked by itself: an admin of a group may
+        set its limits in a private chat, too, without being known there."""
+        pressed = message.press is not None and message.press.action in self._presses_of_limits
+        return pressed or await self._replies.awaits(message)
 
     async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
         """What somebody without access is answered; None when they were told today."""

@@ -157,7 +157,7 @@ class Questions:
 def asks(message: InboundMessage) -> bool:
     """Whether it is a question: any text, `/ask` with something to ask about, and `/retry`."""
     command = message.command
-    if message.press is not None:
+    if message.press is not None or message.form is not None:
         return False
     if command is None or command.name == RETRY:
         return True

@@ -63,7 +63,9 @@ def was_stop(act: InboundMessage) -> bool:
     """Whether an act that is stored asked to stop something: a bare word is one only then."""
     if act.press is not None:
         return act.press.action == "stop"
-    return act.command is None or act.command.name in STOP_COMMANDS
+    if act.command is None:
+        return act.form is None and act.text.strip().lower() in STOP_WORDS
+    return act.command.name in STOP_COMMANDS
 
 
 def key_of(message: InboundMessage) -> InboxKey:

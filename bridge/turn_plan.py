@@ -25,6 +25,7 @@ from channels.base import Channel
 from memory.backlog import BacklogStore
 from memory.chats import Chats
 from memory.conversations import Conversations
+from memory.dialogues import Dialogues
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.notebook import Notebook
@@ -71,6 +72,7 @@ class TurnServices:
     policies: ChatPolicies
     notebook: Notebook
     limits: PolicyStore
+    dialogues: Dialogues
     pictures: Pictures = field(default_factory=Pictures)
     redactor: Redactor = field(default_factory=Redactor)
     storing: Storing = field(default_factory=Storing)

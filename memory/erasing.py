@@ -67,6 +67,7 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str]) -> None:
     connection.execute(f"DELETE FROM inbox WHERE {where}", place)  # noqa: S608 - no value in it
     connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
     connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
+    connection.execute(f"DELETE FROM dialogues WHERE {where}", place)  # noqa: S608
     connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (place[0], place[2]))
     drop_index(connection, place)
     for table, column in NAMES:

@@ -27,6 +27,7 @@ CHAT_COLUMNS: Final = frozenset(
         ("gone_chats", "chat"),
         ("usage_days", "chat"),
         ("policies", "chat"),
+        ("dialogues", "chat"),
         ("memory_scopes", "scope"),
         ("memory_scopes", "chat"),
         ("tombstones", "scope"),
@@ -96,6 +97,10 @@ def carry(
         (new, account[0], old),
     )
     connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (account[0], old))
+    # The buttons stand under messages of the old chat.
+    connection.execute(
+        "DELETE FROM dialogues WHERE channel = ? AND account = ? AND chat = ?", (*account, old)
+    )
     # The old id is left behind by the platform: that says nothing about the new one.
     connection.execute(
         "DELETE FROM gone_chats WHERE channel = ? AND account = ? AND chat = ?", (*account, old)

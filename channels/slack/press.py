@@ -84,6 +84,8 @@ class Presses:
         else:
             one = asker(message.message_id)
             trigger = message.press.id if message.press is not None else one.trigger if one else ""
+            if not trigger:  # a message in words
+                return False
             method, where = "views.open", {"trigger_id": trigger}
         try:
             await self._api.write(method, {**where, "view": view})

@@ -39,6 +39,7 @@ from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
+from memory.dialogues import Dialogues
 from memory.errorlog import ErrorLog
 from memory.flushed import FlushMarks
 from memory.folders import ChatFolders
@@ -128,6 +129,7 @@ class Bed:
             ratios=Ratios(TokenRatios(database)),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
             limits=PolicyStore(database),
+            dialogues=Dialogues(database),
             policies=chat_policies(replace(layers, top=top), folder, database, chats, known),
             more_tools=tuple(more_tools),
         )

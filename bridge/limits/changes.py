@@ -1,0 +1,165 @@
+"""Changes of a chat's limits: planned on a revision, checked as a whole, written only on that one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bridge.answers import Answer
+from bridge.limits.editing import differences, edited, too_wide
+from bridge.limits.keys import KEYS, TOPIC_KEYS
+from bridge.limits.policies import ChatPolicies
+from bridge.limits.reading import Reading, line_of, mended, read
+from bridge.texts import Say
+from bridge.yaml_source import Fault
+from channels.base import Button, InboundMessage
+from memory.policies import FILE, PolicyPlace, PolicyStore, StoredPolicy
+
+UNDO: Final = "limits_undo"  # the action of the button
+MOST_LOOKED_AT = 50  # changes, when a difference is told
+
+log = logging.getLogger(__name__)
+
+
+Difference = tuple[str, str, str]
+"""A key, and what stands there before and after; empty where nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The text of a chat's limits before and after, and the revision of the one before. `changed`: the
+    keys that differ, each with what stood and will stand there (empty: nothing)."""
+
+    place: PolicyPlace
+    before: str
+    after: str
+    revision: int
+    changed: tuple[Difference, ...]
+
+    def told(self, say: Say) -> str:
+        """Before and after of each key, a line each."""
+        return "\n".join(shown(self.changed, say))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing is changed: `why` is a text of the catalogue, `faults` what is wrong in the lines,
+    `since` what others have changed in the meantime."""
+
+    why: str
+    faults: tuple[Fault, ...] = ()
+    since: tuple[Difference, ...] = ()
+
+    def told(self, say: Say) -> str:
+        """For the chat."""
+        faults = (f"- {line_of(fault)}" for fault in self.faults)
+        return "\n".join((say(self.why), *faults, *shown(self.since, say)))
+
+
+class Changes:
+    """The only way in which a chat changes its limits."""
+
+    def __init__(self, policies: ChatPolicies, store: PolicyStore) -> None:
+        self._layers = policies.layers
+        self._files = policies.files
+        self._store = store
+
+    def read(self, text: str, place: PolicyPlace) -> Reading:
+        """The lines, as they would stand in the file."""
+        return read(text.encode(), self._files.known, TOPIC_KEYS if place.topic else KEYS)
+
+    async def stored(self, place: PolicyPlace) -> StoredPolicy:
+        """What holds, with its revision."""
+        return await self._files.stored(place)
+
+    async def plan(
+        self, place: PolicyPlace, lines: str, *, revision: int | None = None, whole: bool = False
+    ) -> Plan | Refused:
+        """Lines change only the keys that they name; `whole`: they are all that will stand there.
+        `revision`: the one that whoever wrote them had seen."""
+        reading = self.read(lines, place)
+        faults = reading.faults or tuple(too_wide(reading.values, self._layers.ceilings))
+        if faults:
+            return Refused("limits_faults", faults)
+        if not (reading.values or reading.removed or whole):
+            return Refused("limits_how")
+        pending = self.read(await self._files.text(place), place).faults
+        if pending and not whole:
+            return Refused("limits_pending", pending)
+        before = await self._files.stored(place)
+        if revision is not None and revision != before.revision:
+            return await self._older(place, before, revision)
+        after = lines if whole else edited(before.text, reading.values, reading.removed)
+        return self._planned(place, before, _lines(after) if whole else after)
+
+    async def plan_undo(self, place: PolicyPlace, revision: int | None = None) -> Plan | Refused:
+        """Take the newest change back, if a chat has made it. `revision`: the one that it has led
+        to."""
+        before = await self._files.stored(place)
+        changes = await self._store.changes(place, 1)
+        if revision is not None and revision != before.revision:
+            return await self._older(place, before, revision)
+        if not changes or changes[0].after != before.text or changes[0].actor == FILE:
+            return Refused("limits_nothing_to_undo")
+        return self._planned(place, before, changes[0].before)
+
+    async def write(self, plan: Plan, actor: str) -> int | Refused:
+        """The new revision. What has become wrong in the meantime is refused."""
+        try:
+            done = await self._files.write(plan.place, plan.after, actor, plan.revision)
+        except OSError as error:
+            log.error("%s cannot be written: %s", self._files.path(plan.place), error.strerror)
+            return Refused("limits_not_written")
+        if done is None:
+            return await self._older(plan.place, await self.stored(plan.place), plan.revision)
+        return done
+
+    async def apply(self, plan: Plan, message: InboundMessage, say: Say) -> Answer:
+        """Write it for the sender of a message, who may; one line that tells it, with Undo."""
+        done = await self.write(plan, f"{message.address.channel}:{message.sender.id}")
+        if isinstance(done, Refused):
+            return Answer(done.told(say), in_place=True)
+        text = f"{say('limits_done', revision=done)}\n{plan.told(say)}"
+        return Answer(text, (_undo(plan.place, done, say),), silent=True, in_place=True)
+
+    async def _older(self, place: PolicyPlace, now: StoredPolicy, revision: int) -> Refused:
+        """With what has changed since that revision: each change has raised it by one."""
+        newer = min(now.revision - revision, MOST_LOOKED_AT)
+        changes = await self._store.changes(place, newer) if newer > 0 else []
+        if not changes:
+            return Refused("limits_older")
+        old, new = self.read(changes[-1].before, place), self.read(now.text, place)
+        return Refused("limits_older", since=tuple(differences(old.values, new.values)))
+
+    def _planned(self, place: PolicyPlace, before: StoredPolicy, after: str) -> Plan | Refused:
+        old, new = self.read(before.text, place), self.read(after, place)
+        if new.faults:
+            return Refused("limits_faults", new.faults)
+        changed = tuple(differences(old.values, new.values))
+        if not changed:
+            return Refused("limits_same")
+        return Plan(place, before.text, after, before.revision, changed)
+
+
+def shown(changed: Sequence[Difference], say: Say) -> list[str]:
+    """A line for each."""
+    none = say("limits_none")
+    return [f"- `{key}`: {old or none} → {new or none}" for key, old, new in changed]
+
+
+def _undo(place: PolicyPlace, revision: int, say: Say) -> Button:
+    return Button(say("limits_undo"), UNDO, "|".join((place.chat, place.topic, str(revision))))
+
+
+def undone(value: str, channel: str) -> tuple[PolicyPlace, int]:
+    """The place and revision of an Undo button. Raises `ValueError`: it is none of ours."""
+    chat, topic, revision = value.split("|")
+    return PolicyPlace(channel, chat, topic), int(revision)
+
+
+def _lines(text: str) -> str:
+    """As a file has them, with slips put right; an empty one is no file."""
+    lines = "\n".join(mended(text)).strip()
+    return f"{lines}\n" if lines else ""

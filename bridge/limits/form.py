@@ -1,0 +1,198 @@
+"""`/limits` as a form, where the platform has them: a field for each key, or the whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bridge.answers import Answer, Handlers
+from bridge.limits.changes import Changes, Plan, Refused
+from bridge.limits.keys import DEFAULT, KEYS, Key
+from bridge.limits.kinds import Choice, YesNo, quoted
+from bridge.limits.overview import Overview
+from bridge.limits.policies import ChatPolicies
+from bridge.limits.reading import MOST_BYTES, line_of
+from bridge.limits.rights import LimitRights
+from bridge.texts import Say
+from channels.base import Button, Channel, InboundMessage
+from channels.inputs import Form, FormField, Submission
+from memory.conversations import SessionPlace
+from memory.policies import PolicyPlace
+
+ACTION: Final = "limits_form"  # of the form
+OPEN: Final = "limits_open"  # of the button that opens it
+AS_TEXT: Final = "limits_as_text"  # of the button in it
+TEXT: Final = "text"  # the field of the whole text
+_PLAIN = frozenset(("instructions",))  # keys whose values may hold anything
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """Which form, and the revision on which it was opened."""
+
+    whole: bool
+    revision: int
+
+
+class LimitsForm:
+    """Sending it is the confirmation."""
+
+    def __init__(
+        self,
+        policies: ChatPolicies,
+        changes: Changes,
+        rights: LimitRights,
+        overview: Overview,
+        channels: Mapping[str, Channel],
+    ) -> None:
+        self._policies = policies
+        self._changes = changes
+        self._rights = rights
+        self._overview = overview
+        self._channels = channels
+
+    @property
+    def presses(self) -> Handlers:
+        """Its buttons."""
+        return {OPEN: self._press, AS_TEXT: self._press_text}
+
+    def has_forms(self, message: InboundMessage) -> bool:
+        """Whether the platform has any."""
+        return self._channels[message.address.channel].capabilities.forms
+
+    async def open(self, message: InboundMessage, say: Say) -> bool:
+        """Whether it could be opened."""
+        if not self.has_forms(message):
+            return False
+        place = _place_of(message)
+        stored = await self._changes.stored(place)
+        values = self._changes.read(stored.text, place).values
+        overview = await self._overview.of(message.address, message.sender.id, say)
+        form = Form(
+            ACTION,
+            f"keys:{stored.revision}",
+            say("limits_title"),
+            tuple(self._field(key, values, say) for key in KEYS),
+            say("limits_apply"),
+            say("limits_discard"),
+            overview.replace("**", "*"),
+            (Button(say("limits_as_text"), AS_TEXT, "form"),),
+        )
+        return await self._channels[message.address.channel].open_form(message, form)
+
+    def button(self, say: Say) -> tuple[Button, ...]:
+        """Opens it for whoever may change something."""
+        return (Button(say("limits_change"), OPEN, "form"),)
+
+    async def check(self, message: InboundMessage, say: Say) -> dict[str, str]:
+        """What is wrong in a form that was sent, by field: empty where it can be done."""
+        sent = message.form
+        assert sent is not None  # noqa: S101 - what a form is
+        address, person = message.address, message.sender.id
+        first = TEXT if _sent(sent).whole else KEYS[0].name
+        may = await self._rights.may_change(address, person)
+        if not may:
+            return {first: await self._rights.no(address, person, may, say, always=True)}
+        plan = await self._plan(message, sent)
+        if isinstance(plan, Plan) or plan.why == "limits_same":
+            return {}
+        if plan.faults and not _sent(sent).whole:
+            return {fault.key: fault.message for fault in reversed(plan.faults)}
+        if plan.faults:
+            return {first: "\n".join(map(line_of, plan.faults))}
+        return {first: plan.told(say)}
+
+    async def carry_out(self, message: InboundMessage, say: Say) -> Answer:
+        """Write what was sent; one line in the chat tells it. Somebody may have been faster."""
+        assert message.form is not None  # noqa: S101
+        plan = await self._plan(message, message.form)
+        if isinstance(plan, Refused):
+            return Answer("" if plan.why == "limits_same" else plan.told(say))
+        done = await self._changes.apply(plan, message, say)
+        return Answer(f"{message.sender.name}: {done.text}", done.buttons, silent=True)
+
+    async def _plan(self, message: InboundMessage, sent: Submission) -> Plan | Refused:
+        place, how = _place_of(message), _sent(sent)
+        if how.whole:
+            return await self._changes.plan(
+                place, sent.texts.get(TEXT, ""), revision=how.revision, whole=True
+            )
+        lines = await self._lines(place, sent.texts)
+        if not lines:
+            return Refused("limits_same")
+        return await self._changes.plan(place, "\n".join(lines), revision=how.revision)
+
+    async def _lines(self, place: PolicyPlace, texts: Mapping[str, str]) -> list[str]:
+        """What differs from what is stored; an empty field removes its key."""
+        stored = await self._changes.stored(place)
+        values = self._changes.read(stored.text, place).values
+        found: list[str] = []
+        for key in KEYS:
+            text, before = texts.get(key.name, "").strip(), _value(key, values)
+            if text == before:
+                continue
+            if text and key.name in _PLAIN:
+                text = quoted(text)
+            found.append(f"{key.name}: {text or DEFAULT}")
+        return found
+
+    async def _press(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:
+        """The button that opens it, of whoever presses."""
+        address, person = message.address, message.sender.id
+        may = await self._rights.may_change(address, person)
+        if not may:
+            return Answer(await self._rights.no(address, person, may, say, always=True))
+        opened = await self.open(message, say)
+        return Answer("" if opened else say("limits_not_opened"))
+
+    async def _press_text(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:
+        stored = await self._changes.stored(_place_of(message))
+        field = FormField(
+            TEXT,
+            say("limits_text", revision=stored.revision),
+            say("limits_text_hint", bytes=f"{MOST_BYTES:,}"),
+            stored.text,
+            lines=True,
+        )
+        form = Form(
+            ACTION,
+            f"text:{stored.revision}",
+            say("limits_title"),
+            (field,),
+            say("limits_apply"),
+            say("limits_discard"),
+        )
+        await self._channels[message.address.channel].open_form(message, form)
+        return Answer("")
+
+    def _field(self, key: Key[Any], values: Mapping[str, Any], say: Say) -> FormField:
+        hint = key.sentence
+        ceilings = self._policies.layers.ceilings
+        if key.name in ceilings:
+            hint += f" {say('limits_ceiling')}: {key.show(ceilings[key.name])}"
+        choices: tuple[tuple[str, str], ...] = ()
+        if isinstance(key.kind, YesNo | Choice):
+            words = ("no", "yes") if isinstance(key.kind, YesNo) else key.kind.words_in_order
+            choices = (("", say("limits_none")), *((word, word) for word in words))
+        else:
+            hint += f" ({key.kind.words})"
+        value = _value(key, values)
+        return FormField(key.name, key.name, hint, value, choices, lines=key.name in _PLAIN)
+
+
+def _value(key: Key[Any], values: Mapping[str, Any]) -> str:
+    """As the field has it: texts without their quotes."""
+    if key.name not in values:
+        return ""
+    return str(values[key.name]) if key.name in _PLAIN else key.show(values[key.name])
+
+
+def _sent(sent: Submission) -> _Sent:
+    """Raises `ValueError`: it is none of ours."""
+    kind, _, revision = sent.value.partition(":")
+    return _Sent(kind == "text", int(revision))
+
+
+def _place_of(message: InboundMessage) -> PolicyPlace:
+    return PolicyPlace(message.address.channel, message.address.chat)

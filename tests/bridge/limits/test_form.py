@@ -1,0 +1,104 @@
+"""/limits as a form: opened for admins, faults at their fields, sending is the confirmation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridge.limits.policies import PolicyLayers
+from channels.base import Capabilities
+from channels.errors import FormRefused
+from channels.inputs import Form
+from tests.bridge.bed import Bed, bed
+from tests.bridge.limits.test_command import group_file
+from tests.bridge.limits.test_effects import GROUP, write
+
+FORMS = Capabilities(reactions=True, buttons=True, commands_in_threads=False, forms=True)
+COSTLY = PolicyLayers(ceilings={"cost_per_day_usd": 5_000_000})
+
+
+async def opened(it: Bed, person: str = "boss") -> Form:
+    it.channel.admins = {"boss"}
+    it.channel.capabilities = FORMS
+    await it.send("/limits", person=person, chat=GROUP, private=False)
+    await it.bridge.idle()
+    return it.channel.forms[-1]
+
+
+async def sent(it: Bed, form: Form, person: str = "boss", **texts: str) -> str:
+    count = len(it.channel.finals)
+    message = it.channel.submission(form, person=person, chat=GROUP, **texts)
+    await it.bridge.receive(message)
+    await it.bridge.idle()
+    return it.channel.finals[-1] if len(it.channel.finals) > count else ""
+
+
+async def test_a_field_for_each_key_with_ceilings_as_hints(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_day_usd: 1.00\n")
+    async with bed(tmp_path, layers=COSTLY) as it:
+        form = await opened(it)
+        fields = {field.name: field for field in form.fields}
+        assert fields["cost_per_day_usd"].value == "1.00"
+        assert "allows: 5.00" in fields["cost_per_day_usd"].hint
+        assert [value for value, _ in fields["paused"].choices] == ["", "no", "yes"]
+        told = await sent(it, form, cost_per_day_usd="2.50", paused="yes")
+        assert told.startswith("Boss: Changed (revision 2)")
+        assert "`cost_per_day_usd`: 1.00 → 2.50" in told
+        assert group_file(tmp_path).read_text() == "cost_per_day_usd: 2.50\npaused: yes\n"
+        assert [button.label for button in it.channel.replies[-1].buttons] == ["Undo"]
+
+
+async def test_an_empty_field_removes_its_key_and_what_is_not_touched_stays(tmp_path: Path) -> None:
+    write(tmp_path, "# ours\ninstructions: 'Short: please'\nlanguage: de\n")
+    async with bed(tmp_path) as it:
+        form = await opened(it)
+        assert await sent(it, form) == ""
+        await sent(it, form, language="")
+        assert group_file(tmp_path).read_text() == "# ours\ninstructions: 'Short: please'\n"
+        form = await opened(it)
+        await sent(it, form, instructions="Two\nlines: both")
+        form = await opened(it)
+        fields = {field.name: field.value for field in form.fields}
+        assert fields["instructions"] == "Two\nlines: both"
+
+
+async def test_all_faults_are_at_their_fields_and_nothing_is_stored(tmp_path: Path) -> None:
+    async with bed(tmp_path, layers=COSTLY) as it:
+        form = await opened(it)
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, cost_per_day_usd="12", tokens_per_day="0,50")
+        assert "above what you may set (5.00)" not in str(refused.value)
+        assert set(refused.value.faults) == {"tokens_per_day"}, "read before it is compared"
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, cost_per_day_usd="12")
+        assert "above what you may set (5.00)" in refused.value.faults["cost_per_day_usd"]
+        assert not group_file(tmp_path).exists()
+        assert await sent(it, form, cost_per_day_usd="4")
+
+
+async def test_who_may_no_more_and_an_older_revision_are_refused_in_the_form(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        form = await opened(it)
+        it.channel.admins = set()
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, paused="yes")
+        assert "Only admins" in refused.value.faults["paused"]
+        it.channel.admins = {"boss"}
+        write(tmp_path, "language: de\n")
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, paused="yes")
+        assert "`language`: not set → de" in refused.value.faults["paused"]
+        assert group_file(tmp_path).read_text() == "language: de\n"
+
+
+async def test_members_see_it_as_text_and_a_form_that_comes_too_late_has_a_button(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        await opened(it)
+        await it.ask("/limits", person="ana", chat=GROUP, private=False)
+        assert len(it.channel.forms) == 1
+        assert it.channel.replies[-1].buttons == ()
