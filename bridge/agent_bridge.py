@@ -23,6 +23,7 @@ from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
 from bridge.commands import Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
+from bridge.erasing import Eraser, quiet
 from bridge.holds import Holds
 from bridge.inbound import entry, readable
 from bridge.lanes import Lanes
@@ -113,6 +114,12 @@ class AgentBridge:
             self._beside.start,
             self._take_up,
             services.policies.files.erase,
+        )
+        self.eraser = Eraser(
+            services.traces,
+            services.chats,
+            services.folders,
+            quiet(holds, services.chats, services.memory),
         )
         backlog = self._backlog = Backlog(
             services.backlog,

@@ -23,6 +23,7 @@ from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
+from bridge.erasing import shared_scope
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
 from bridge.guard import LOW_BYTES, free_bytes
@@ -62,6 +63,7 @@ from memory.inbox import Inbox
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import Runs
 from memory.token_ratios import TokenRatios
@@ -249,6 +251,7 @@ def turn_services(
         chats=chats,
         backlog=BacklogStore(database),
         folders=ChatFolders(data),
+        traces=PersonTraces(database, data / MEMORY, shared_scope),
         memory=memory_parts(config, ground, models),
         notebook=notebook,
         transcripts=Transcripts(database, data / TRANSCRIPTS),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from bridge.erasing import erase_folders
 from bridge.holds import Holds
 from bridge.scheduler import Due
 from bridge.session import chat_key, memory_scope, rekeyed
@@ -108,16 +109,9 @@ class ChatKeeper:
 
     async def _erase(self, place: ChatPlace) -> None:
         """The folders first: while rows are there, it is tried again."""
-        keys = await self._chats.session_keys(place)
-        scopes = [
-            memory_scope(Address(place.channel, place.account, chat, None, private))
-            for chat in self._chats.names(place)
-            for private in (True, False)
-        ]
         for chat in self._chats.names(place):
             await self._erase_limits(place.channel, chat)
-        await self._folders.erase(TRANSCRIPTS, keys)
-        await self._folders.erase(MEMORY, scopes)
+        await erase_folders(self._chats, self._folders, place)
         await self._chats.erase(place)
         log.warning("%s: chat %s was erased: the bot was removed", place.channel, place.chat)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from weakref import WeakValueDictionary
@@ -83,6 +84,12 @@ class Consolidation:
             night = await self._night(scope, session, day, zone)
             await self._stores.nights.note(scope, night)
         return night
+
+    @asynccontextmanager
+    async def paused(self, scope: str) -> AsyncGenerator[None]:
+        """No night works on the scope while inside."""
+        async with self._locks.setdefault(scope, asyncio.Lock()):
+            yield
 
     async def _night(self, scope: str, session: int, day: date, zone: tzinfo) -> Night:
         stores = self._stores

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from weakref import WeakValueDictionary
@@ -126,6 +127,9 @@ class Flushing:
         `PutOff`, `CallFailed` (then it is to be tried again), `OSError`, `StoreError`."""
         lock = await self._held(session)
         try:
+            now = await self.owner(session)
+            if now is None or now.scope != owner.scope:
+                return 0  # it was erased meanwhile, and the number may be another's
             zone = UTC if self._zone_of is None else await self._zone_of(owner)
             whose = _Whose(owner.scope, owner.name, zone)
             return await self._flush(session, whose, urgent=False)
@@ -140,6 +144,14 @@ class Flushing:
                 await self.flush(session, owner)
         except (PutOff, CallFailed, OSError, StoreError) as error:
             log.info("session %d is flushed later: %s", session, error)
+
+    @asynccontextmanager
+    async def paused(self, sessions: Sequence[int]) -> AsyncGenerator[None]:
+        """Nothing of these sessions is being noted while inside."""
+        async with AsyncExitStack() as stack:
+            for session in sorted(sessions):
+                stack.callback((await self._held(session)).release)
+            yield
 
     async def _held(self, session: int) -> asyncio.Lock:
         lock = self._locks.get(session)

@@ -59,7 +59,7 @@ class MemoryJobs:
         self._settings = settings
         self._marks = marks
         self._flushing = flushing
-        self._consolidation = consolidation
+        self.consolidation = consolidation
         self._zone_of = zone_of
         self._report = report
         self._jobs = jobs
@@ -131,7 +131,7 @@ class MemoryJobs:
             if owner is not None and owner.scope == scope:
                 zone = await self._zone_of(owner)
                 day = now.astimezone(zone).date()
-                return await self._consolidation.night(scope, session, day, zone)
+                return await self.consolidation.night(scope, session, day, zone)
         return None
 
     async def tidy_all(self, _: JsonObject) -> JsonObject:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -46,6 +47,16 @@ class MemoryParts:
     nights: Nights
     jobs: MemoryJobs | None
     tells: bool = True
+
+    @asynccontextmanager
+    async def paused(self, sessions: Sequence[int], scopes: Sequence[str]) -> AsyncGenerator[None]:
+        """Nothing is noted of these sessions, and no night works on these scopes, while inside."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.flushing.paused(sessions))
+            if self.jobs is not None:
+                for scope in scopes:
+                    await stack.enter_async_context(self.jobs.consolidation.paused(scope))
+            yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from memory.inbox import Inbox
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import BegunRun, Runs
 from memory.transcripts import Transcripts
@@ -62,6 +63,7 @@ class TurnServices:
     chats: Chats
     backlog: BacklogStore
     folders: ChatFolders
+    traces: PersonTraces
     memory: MemoryParts
     transcripts: Transcripts
     ratios: Ratios

@@ -149,6 +149,14 @@ class Chats:
         )
         return [str(row[0]) for row in rows]
 
+    async def session_ids(self, place: ChatPlace) -> list[int]:
+        """The chat's sessions by number."""
+        rows = await self._database.read(
+            "SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ? ORDER BY id",
+            (place.channel, place.account, place.chat),
+        )
+        return [int(row[0]) for row in rows]
+
     # Gone and back --------------------------------------------------------------------------------
 
     def is_gone(self, place: ChatPlace) -> bool:
@@ -199,13 +207,17 @@ class Chats:
         )
         return [ChatPlace(*row) for row in rows]
 
-    async def erase(self, place: ChatPlace) -> None:
+    async def erase(self, place: ChatPlace, *, alive: bool = False) -> None:
         """Remove everything that is stored of the chat, in one transaction: what it used stays as
-        totals without a person, and a row in the audit table says that it was erased."""
+        totals without a person, and a row in the audit table says that it was erased. `alive`: people
+        are still there, see `memory.erasing`."""
         names = self.names(place)
 
         def op(connection: sqlite3.Connection) -> None:
-            erase(connection, (place.channel, place.account, place.chat), names)
+            erase(connection, (place.channel, place.account, place.chat), names, alive=alive)
 
         await self._database.write(op)
+        await self._database.scrub()
+        if alive:
+            return
         self._gone.discard(place)

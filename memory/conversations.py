@@ -226,7 +226,7 @@ class Conversations:
         def op(connection: sqlite3.Connection) -> int:
             connection.execute(
                 "INSERT INTO speakers (session_id, person, number) SELECT :s, :p,"
-                " (SELECT COUNT(*) + 1 FROM speakers WHERE session_id = :s)"
+                " (SELECT COALESCE(MAX(number), 0) + 1 FROM speakers WHERE session_id = :s)"
                 " WHERE true ON CONFLICT (session_id, person) DO NOTHING",
                 {"s": session, "p": person},
             )

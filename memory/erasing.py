@@ -1,11 +1,19 @@
-"""Everything that is stored of one chat goes. What it used stays as totals without a person."""
+"""Everything that is stored of one chat goes, or of one person in all chats. What was used stays as
+totals without a person.
+
+Where people are still there (`alive`) some things stay: the keys of messages, without a text, for as
+long as a platform may deliver one again; this month's sums, so that nobody gets past a limit by
+erasing; the limits that admins have set.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from agent.messages import MessageFormatError, TextBlock, decode
 from memory.audit import record
 from memory.moving import NAMES, drop_index, names_of
 
@@ -33,8 +41,20 @@ _TOTALS = (
 )
 
 
+ERASED: Final = "erased"
+"""The person that what erased people have used is booked to; no platform has such an id."""
+_WITHOUT_TEXT = (
+    "UPDATE inbox SET body = NULL, stopped_by = NULL, run_id = NULL, session_id = NULL,"
+    " state = 'done', done_at = COALESCE(done_at, received_at)"
+)
+
+
 def erase(
-    connection: sqlite3.Connection, place: tuple[str, str, str], names: Iterable[str]
+    connection: sqlite3.Connection,
+    place: tuple[str, str, str],
+    names: Iterable[str],
+    *,
+    alive: bool = False,
 ) -> None:
     """Erase the chat that has or had these ids; for use inside a write. Repeats are harmless."""
     account = place[:2]
@@ -43,6 +63,8 @@ def erase(
     for session in sessions:
         connection.execute(_TOTALS, (session,))
         connection.execute("DELETE FROM usage WHERE session_id = ?", (session,))
+        if alive:
+            connection.execute(f"{_WITHOUT_TEXT} WHERE session_id = ?", (session,))
         for table in OF_SESSION:
             connection.execute(
                 f"DELETE FROM {table} WHERE session_id = ?",  # noqa: S608 - our names
@@ -50,7 +72,7 @@ def erase(
             )
         connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
     for name in ids:
-        _rest(connection, (*account, name))
+        _rest(connection, (*account, name), alive=alive)
     record(connection, "galata", "chat.erased", ":".join(place), f"{len(sessions)} conversations")
 
 
@@ -61,15 +83,122 @@ def _sessions(connection: sqlite3.Connection, account: tuple[str, str], chat: st
     return [int(row[0]) for row in rows]
 
 
-def _rest(connection: sqlite3.Connection, place: tuple[str, str, str]) -> None:
+def _rest(connection: sqlite3.Connection, place: tuple[str, str, str], *, alive: bool) -> None:
     """What names the chat itself. A move stays known: the configuration may name the old id."""
     where = "channel = ? AND account = ? AND chat = ?"
-    connection.execute(f"DELETE FROM inbox WHERE {where}", place)  # noqa: S608 - no value in it
-    connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
-    connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
-    connection.execute(f"DELETE FROM dialogues WHERE {where}", place)  # noqa: S608
-    connection.execute("DELETE FROM policies WHERE channel = ? AND chat = ?", (place[0], place[2]))
+    connection.execute(f"DELETE FROM dialogues WHERE {where}", place)  # noqa: S608 - no value in it
+    if alive:
+        connection.execute(f"{_WITHOUT_TEXT} WHERE {where}", place)
+        _book_to_nobody(connection, where, place)
+    else:
+        connection.execute(f"DELETE FROM inbox WHERE {where}", place)  # noqa: S608
+        connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
+        connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
+        connection.execute(
+            "DELETE FROM policies WHERE channel = ? AND chat = ?", (place[0], place[2])
+        )
     drop_index(connection, place)
     for table, column in NAMES:
         for value in names_of(connection, table, column, place):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (value,))  # noqa: S608
+
+
+def _book_to_nobody(connection: sqlite3.Connection, where: str, values: Sequence[object]) -> None:
+    """The days' sums of these rows are those of erased people from now on. What the memory has used is
+    booked to no person already."""
+    connection.execute(
+        "INSERT INTO usage_days SELECT channel, account, chat, began_at, ?, day, SUM(calls),"  # noqa: S608
+        f" SUM(tokens), SUM(cost_microusd) FROM usage_days WHERE {where} AND person NOT IN (?, '')"
+        " GROUP BY channel, account, chat, began_at"
+        " ON CONFLICT (channel, account, chat, began_at, person) DO UPDATE SET"
+        " calls = calls + excluded.calls, tokens = tokens + excluded.tokens,"
+        " cost_microusd = cost_microusd + excluded.cost_microusd",
+        (ERASED, *values, ERASED),
+    )
+    connection.execute(
+        f"DELETE FROM usage_days WHERE {where} AND person NOT IN (?, '')",  # noqa: S608
+        (*values, ERASED),
+    )
+
+
+# A person in groups ----------------------------------------------------------------------------------
+
+
+def runs_of(connection: sqlite3.Connection, session: int, person: str) -> set[str]:
+    """The runs in which the person has asked: by their messages, and where those are no longer known by
+    the number that the question begins with."""
+    rows = connection.execute(
+        "SELECT DISTINCT run_id FROM inbox WHERE session_id = ? AND person = ? AND run_id NOT NULL",
+        (session, person),
+    )
+    found = {str(row[0]) for row in rows}
+    number = connection.execute(
+        "SELECT number FROM speakers WHERE session_id = ? AND person = ?", (session, person)
+    ).fetchone()
+    if number is None:
+        return found
+    rows = connection.execute(
+        "SELECT run_id, body FROM messages WHERE session_id = ? AND ordinal = 0", (session,)
+    )
+    speaks = re.compile(rf"\[[^\[\]\n]+#{number[0]}\] ")
+    return found | {str(run) for run, body in rows if speaks.match(_last_text(str(body)))}
+
+
+def _last_text(body: str) -> str:
+    try:
+        texts = [block.text for block in decode(body).blocks if isinstance(block, TextBlock)]
+    except MessageFormatError:
+        return ""
+    return texts[-1] if texts else ""
+
+
+def erase_in_session(connection: sqlite3.Connection, session: int, person: str) -> None:
+    """What the person has asked in a session of several, with the answers; for use inside a write.
+    Summaries of older messages go as a whole: who said what is not told apart in them."""
+    runs = runs_of(connection, session, person)
+    acts = connection.execute(
+        "SELECT 'act:' || id FROM inbox WHERE session_id = ? AND person = ?", (session, person)
+    ).fetchall()
+    for key in (*runs, *(str(row[0]) for row in acts)):
+        connection.execute("DELETE FROM outbox WHERE key = ?", (key,))
+    for table in ("messages", "runs", "left_out", "memory_changes"):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE run_id = ?",  # noqa: S608 - our names
+            [(run,) for run in runs],
+        )
+    connection.execute("UPDATE boundaries SET note = NULL WHERE session_id = ?", (session,))
+    connection.execute("DELETE FROM memory_snapshots WHERE session_id = ?", (session,))
+    connection.execute(
+        "DELETE FROM speakers WHERE session_id = ? AND person = ?", (session, person)
+    )
+    connection.execute(
+        "UPDATE usage SET person = ? WHERE session_id = ? AND person = ?",
+        (ERASED, session, person),
+    )
+
+
+def erase_person(connection: sqlite3.Connection, channel: str, person: str) -> None:
+    """What else names the person, on all accounts of the channel; for use inside a write, after their
+    own chats and their sessions. That they may use the bot, and own it, stays."""
+    mine = "channel = ? AND person = ?"
+    connection.execute(
+        "DELETE FROM tombstones WHERE (scope, hash) IN"
+        " (SELECT scope, hash FROM memory_changes WHERE person = ? AND kind = 'forgotten'"
+        " AND scope GLOB ?)",
+        (person, f"*:{channel}:*"),
+    )
+    connection.execute(
+        "DELETE FROM memory_changes WHERE person = ? AND scope GLOB ?", (person, f"*:{channel}:*")
+    )
+    connection.execute(
+        "UPDATE inbox SET body = NULL, stopped_by = NULL, run_id = NULL"  # noqa: S608
+        f" WHERE {mine} AND state = 'done'",
+        (channel, person),
+    )
+    connection.execute(f"DELETE FROM dialogues WHERE {mine}", (channel, person))  # noqa: S608
+    _book_to_nobody(connection, mine, (channel, person))
+    connection.execute(
+        "DELETE FROM notices WHERE key GLOB ? OR key GLOB ?",
+        (f"*:{channel}:*:{person}", f"*:{channel}:*:{person}:*"),
+    )
+    record(connection, "galata", "person.erased", f"{channel}:{person}")

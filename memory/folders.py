@@ -26,6 +26,11 @@ class ChatFolders:
     def __init__(self, data: Path) -> None:
         self._data = data
 
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+        return self._data
+
     async def move(self, parent: str, pairs: Iterable[tuple[str, str]]) -> None:
         """In `parent` (`MEMORY` or `TRANSCRIPTS`), what belongs to the old scope of each pair belongs
         to the new one. Raises `OSError`."""

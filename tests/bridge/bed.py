@@ -19,6 +19,7 @@ from bridge.access import Access, ChannelAccess
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.backlog import BacklogTiming
 from bridge.chat_models import ModelChoice
+from bridge.erasing import shared_scope
 from bridge.errors import ErrorReporter
 from bridge.flushing import Flushing
 from bridge.gate import MonthlyGate
@@ -42,12 +43,13 @@ from memory.database import Database
 from memory.dialogues import Dialogues
 from memory.errorlog import ErrorLog
 from memory.flushed import FlushMarks
-from memory.folders import ChatFolders
+from memory.folders import MEMORY, ChatFolders
 from memory.inbox import Inbox
 from memory.nights import Nights
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
+from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import Runs
 from memory.token_ratios import TokenRatios
@@ -120,6 +122,7 @@ class Bed:
             chats=chats,
             backlog=BacklogStore(database),
             folders=ChatFolders(folder),
+            traces=PersonTraces(database, folder / MEMORY, shared_scope),
             memory=without_model(database, folder / "memory"),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),

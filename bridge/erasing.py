@@ -1,0 +1,149 @@
+"""What is stored of a chat or a person goes for good: rows, files, earlier versions, transcripts, the
+index, and what the database file and its log still hold of it.
+
+In the running process no turn, note or night is under way in the chats meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bridge.holds import Holds
+from bridge.memory_parts import MemoryParts
+from bridge.session import chat_key, memory_scope
+from bridge.speakers import plain_name
+from bridge.storing import Storing
+from channels.base import Address
+from memory.chats import ChatPlace, Chats
+from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
+from memory.migrate import KEPT_NAME
+from memory.person_traces import Person, PersonTraces, Trace
+
+QUIET_WAIT_S = 30.0  # for answers and notes that are under way in the chats
+
+
+class Busy(Exception):
+    """Something is under way in the chat; nothing is erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of a person: their private chats, and traces in those that they share."""
+
+    person: Person
+    private: tuple[ChatPlace, ...]
+    shared: tuple[Trace, ...]
+
+
+Quiet = Callable[[Sequence[ChatPlace]], AbstractAsyncContextManager[None]]
+"""Nothing is under way in these chats while inside. Raises `Busy`."""
+
+
+class Eraser:
+    """Methods may raise `Busy`, `OSError` and `StoreError`; what was interrupted can be done again."""
+
+    def __init__(
+        self, traces: PersonTraces, chats: Chats, folders: ChatFolders, quiet: Quiet
+    ) -> None:
+        self._traces = traces
+        self._chats = chats
+        self._folders = folders
+        self._quiet = quiet
+
+    async def chat(self, place: ChatPlace) -> None:
+        """All of one chat, in which people still are."""
+        async with self._quiet([place]):
+            await self._chat(place)
+
+    async def find(self, channel: str, person: str) -> Found:
+        """What there is of a person on a channel."""
+        names = {plain_name(name) for name in await self._traces.names(channel, person)}
+        known = Person(channel, person, frozenset(names - {plain_name("")}))
+        private, shared = await self._traces.chats(channel, person)
+        traces = [await self._traces.trace(known, place) for place in shared]
+        return Found(known, tuple(private), tuple(traces))
+
+    async def person(self, found: Found) -> None:
+        """All of a person: their private chats as a whole, and what they have left in others."""
+        shared = [trace.place for trace in found.shared]
+        async with self._quiet([*found.private, *shared]):
+            for place in found.private:
+                await self._chat(place)
+            for place in shared:
+                keys = await self._traces.session_keys(found.person, place)
+                await self._folders.erase(TRANSCRIPTS, keys)
+                await self._traces.erase_in(found.person, place)
+            await self._traces.finish(found.person)
+
+    def until(self, storing: Storing, now: datetime) -> datetime | None:
+        """Until when copies that are made by the clock, or when the schema changes, hold what is erased
+        now; None where there are none."""
+        ends = [storing.backups_until(now)] + [
+            datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            + timedelta(days=storing.keep.messages_days + 1)
+            for path in self._folders.data.iterdir()
+            if KEPT_NAME.search(path.name)
+        ]
+        return max((end for end in ends if end is not None), default=None)
+
+    async def _chat(self, place: ChatPlace) -> None:
+        await erase_folders(self._chats, self._folders, place)
+        await self._chats.erase(place, alive=True)
+
+
+async def erase_folders(chats: Chats, folders: ChatFolders, place: ChatPlace) -> None:
+    """The chat's memory and transcripts. Before its rows: while those are there, it is tried again."""
+    keys = await chats.session_keys(place)
+    scopes = [
+        memory_scope(Address(place.channel, place.account, chat, None, private))
+        for chat in chats.names(place)
+        for private in (True, False)
+    ]
+    await folders.erase(TRANSCRIPTS, keys)
+    await folders.erase(MEMORY, scopes)
+
+
+def shared_scope(place: ChatPlace) -> str:
+    """The memory of a chat of several people."""
+    return memory_scope(Address(place.channel, place.account, place.chat, None, private=False))
+
+
+def quiet(holds: Holds, chats: Chats, memory: MemoryParts) -> Quiet:
+    """For the running process."""
+
+    @asynccontextmanager
+    async def held(places: Sequence[ChatPlace]) -> AsyncGenerator[None]:
+        keys = [chat_key(place.channel, place.account, place.chat) for place in places]
+        async with AsyncExitStack() as stack:
+            for key in keys:
+                holds.hold(key)
+                stack.callback(holds.release, key)
+            try:
+                async with asyncio.timeout(QUIET_WAIT_S):
+                    await holds.quiet(*keys)
+                    for place in places:
+                        sessions = await chats.session_ids(place)
+                        scopes = [
+                            memory_scope(Address(*_triple(place), None, private))
+                            for private in (True, False)
+                        ]
+                        await stack.enter_async_context(memory.paused(sessions, scopes))
+            except TimeoutError:
+                raise Busy from None
+            yield
+
+    return held
+
+
+def _triple(place: ChatPlace) -> tuple[str, str, str]:
+    return place.channel, place.account, place.chat
+
+
+@asynccontextmanager
+async def alone(_places: Sequence[ChatPlace]) -> AsyncGenerator[None]:
+    """Where no other process runs."""
+    yield

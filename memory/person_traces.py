@@ -1,0 +1,246 @@
+"""What a person has left in the chats that others share: found first, so that it can be shown, then
+erased.
+
+A line of a memory file is about somebody when they had it written, when it names them as who said it,
+when it rests on a message of theirs, or when their name stands in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory import versions
+from memory.chats import ChatPlace
+from memory.database import Database
+from memory.erasing import erase_in_session, erase_person, runs_of
+from memory.facts import parse
+from memory.files import locked, read, replace
+from memory.lines import said
+from memory.moving import drop_index
+from memory.scopes import CHANGES, FACTS, day_of, scope_path
+from memory.tombstones import hash_of
+
+TRIES = 5  # while somebody saves a file again and again
+_SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
+_ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
+_SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody on a channel. `names`: what they have called themselves, as memory files write it."""
+
+    channel: str
+    id: str
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What tells that a line is about the person, in one chat: their names, hashes of what they and
+    others had written, their messages and all others that are stored. A name alone does not tell two
+    people of one name apart."""
+
+    names: frozenset[str]
+    hashes: frozenset[str]
+    others: frozenset[str]
+    messages: frozenset[int]
+    known: frozenset[int]
+
+    def covers(self, raw: str) -> bool:
+        """Whether this line of a memory file is."""
+        return self._says(raw) or any(_stands_in(name, raw) for name in self.names)
+
+    def _says(self, raw: str) -> bool:
+        """Whether they said it."""
+        fact = next((line.fact for line in parse(raw) if line.fact is not None), None)
+        if fact is not None:
+            hashed = hash_of(said(fact.text))
+            return hashed in self.hashes or (fact.who in self.names and hashed not in self.others)
+        found = _SOURCES.search(raw)
+        sources = {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
+        if sources & self.known:
+            return bool(sources & self.messages)
+        speakers = _SPEAKERS.match(raw)
+        return speakers is not None and any(
+            name.strip() in self.names for name in speakers[1].split(",")
+        )
+
+
+def _stands_in(name: str, raw: str) -> bool:
+    """In scripts without spaces between words wherever it stands; one letter tells nothing. Who is
+    named as the speaker is another question."""
+    if len(name) < (3 if name.isascii() else 2):
+        return False
+    text = _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw))
+    if not name.isascii():
+        return name in text
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What there is in one shared chat: questions, and lines of memory files."""
+
+    place: ChatPlace
+    questions: int
+    lines: tuple[str, ...]
+
+
+class PersonTraces:
+    """`folder`: that of all memory files; `scope_of(place)`: the memory of a shared chat. Methods may
+    raise `OSError` and `StoreError`."""
+
+    def __init__(
+        self, database: Database, folder: Path, scope_of: Callable[[ChatPlace], str]
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._scope_of = scope_of
+
+    async def names(self, channel: str, person: str) -> set[str]:
+        """What they have called themselves, as far as it is still stored."""
+        rows = await self._database.read(
+            "SELECT DISTINCT json_extract(body, '$.sender.name') FROM inbox"
+            " WHERE channel = ? AND person = ? AND json_valid(body)",
+            (channel, person),
+        )
+        return {str(row[0]) for row in rows if row[0]}
+
+    async def chats(self, channel: str, person: str) -> tuple[list[ChatPlace], list[ChatPlace]]:
+        """Their private chats with the bot, and the chats that they share with others."""
+        rows = await self._database.read(
+            "SELECT s.channel, s.account, s.chat, MAX(s.chat = :person OR EXISTS"
+            " (SELECT 1 FROM outbox o WHERE o.session_id = s.id AND o.private = 1)) AS private"
+            " FROM sessions s WHERE s.channel = :channel AND (s.chat = :person OR s.id IN"
+            " (SELECT session_id FROM inbox WHERE channel = :channel AND person = :person)"
+            " OR s.id IN (SELECT session_id FROM speakers WHERE person = :person))"
+            " GROUP BY s.channel, s.account, s.chat ORDER BY MIN(s.id)",
+            {"channel": channel, "person": person},
+        )
+        private = [ChatPlace(*row[:3]) for row in rows if row["private"]]
+        return private, [ChatPlace(*row[:3]) for row in rows if not row["private"]]
+
+    async def session_keys(self, person: Person, place: ChatPlace) -> list[str]:
+        """The keys of the shared chat's sessions in which they have spoken."""
+        return [key for _, key in await self._sessions(person, place)]
+
+    async def trace(self, person: Person, place: ChatPlace) -> Trace:
+        """What there is of them in a shared chat."""
+        about, questions = await self._about(person, place)
+        return Trace(place, questions, await asyncio.to_thread(self._lines, place, about))
+
+    async def erase_in(self, person: Person, place: ChatPlace) -> None:
+        """The lines of the files first: as long as the rows are there, it can be done again."""
+        about, _ = await self._about(person, place)
+        await asyncio.to_thread(self._drop, place, about)
+        sessions = await self._sessions(person, place)
+
+        def op(connection: sqlite3.Connection) -> None:
+            for session, _ in sessions:
+                erase_in_session(connection, session, person.id)
+            drop_index(connection, (place.channel, place.account, place.chat))
+
+        await self._database.write(op)
+
+    async def finish(self, person: Person) -> None:
+        """After all chats: what else names them; then the database holds nothing of it any more."""
+        await self._database.write(
+            lambda connection: erase_person(connection, person.channel, person.id)
+        )
+        await self._database.scrub()
+
+    async def _sessions(self, person: Person, place: ChatPlace) -> list[tuple[int, str]]:
+        rows = await self._database.read(
+            "SELECT id, key FROM sessions WHERE channel = :channel AND account = :account"
+            " AND chat = :chat AND (id IN (SELECT session_id FROM inbox WHERE person = :person"
+            " AND channel = :channel) OR id IN (SELECT session_id FROM speakers"
+            " WHERE person = :person)) ORDER BY id",
+            {
+                "channel": place.channel,
+                "account": place.account,
+                "chat": place.chat,
+                "person": person.id,
+            },
+        )
+        return [(int(row[0]), str(row[1])) for row in rows]
+
+    async def _about(self, person: Person, place: ChatPlace) -> tuple[About, int]:
+        sessions = await self._sessions(person, place)
+        scope = self._scope_of(place)
+
+        def look(connection: sqlite3.Connection) -> tuple[About, int]:
+            runs = {run for id_, _ in sessions for run in runs_of(connection, id_, person.id)}
+            messages = {
+                int(row[0])
+                for run in runs
+                for row in connection.execute("SELECT id FROM messages WHERE run_id = ?", (run,))
+            }
+            changes = connection.execute(
+                "SELECT hash, person FROM memory_changes WHERE scope = ?", (scope,)
+            ).fetchall()
+            mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
+            others = frozenset(str(hashed) for hashed, who in changes if who != person.id)
+            known = connection.execute(
+                "SELECT m.id FROM messages m JOIN sessions s ON s.id = m.session_id"
+                " WHERE s.channel = ? AND s.account = ? AND s.chat = ?",
+                (place.channel, place.account, place.chat),
+            )
+            every = frozenset(int(row[0]) for row in known)
+            about = About(person.names, mine, others - mine, frozenset(messages), every)
+            return about, len(runs)
+
+        return await self._database.look(look)
+
+    def _files(self, place: ChatPlace) -> list[Path]:
+        folder = scope_path(self._folder, self._scope_of(place))
+        found = [folder / FACTS]
+        for one in (folder, folder / CHANGES):
+            names = [path.name for path in one.iterdir()] if one.is_dir() else []
+            found += [one / name for name in sorted(names) if day_of(name) is not None]
+        return [path for path in found if path.is_file()]
+
+    def _lines(self, place: ChatPlace, about: About) -> tuple[str, ...]:
+        texts = (read(path).decode("utf-8", "replace") for path in self._files(place))
+        found = (line.strip() for text in texts for line in text.split("\n") if about.covers(line))
+        return tuple(dict.fromkeys(found))
+
+    def _drop(self, place: ChatPlace, about: About) -> None:
+        folder = scope_path(self._folder, self._scope_of(place))
+        if not folder.is_dir():
+            return
+        gone = set(self._lines(place, about))
+        with locked(folder):
+            for path in self._files(place):
+                _rewrite(path, lambda data: _without(data, about, gone))
+            for version in versions.versions(folder):
+                held = read(version.path)
+                kept = _without(held, about, gone)
+                if kept != held:  # it is no step of a chain any more
+                    version.path.unlink()
+
+
+def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Raises `OSError` when somebody goes on changing the file."""
+    for _ in range(TRIES):
+        before = read(path)
+        after = change(before)
+        if after == before or replace(path, before, after):
+            return
+    raise OSError(f"{path.name} is being edited: nothing more is erased")
+
+
+def _without(data: bytes, about: About, gone: Iterable[str]) -> bytes:
+    """Without the lines about the person, and without those that repeat one of them."""
+    sayings = {words for line in gone if (words := said(line))}
+    kept: list[bytes] = []
+    for raw in data.split(b"\n"):
+        line = raw.decode("utf-8", "replace")
+        if not about.covers(line) and said(line) not in sayings:
+            kept.append(raw)
+    return b"\n".join(kept)

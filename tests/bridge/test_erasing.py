@@ -1,0 +1,159 @@
+"""What was erased is gone: from every table, every file, the database's free pages and its log."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import bridge.erasing
+from agent.messages import user_text
+from bridge.erasing import Busy
+from bridge.session import chat_scope, session_of
+from bridge.storing import Storing
+from channels.base import Address
+from memory.chats import ChatPlace
+from memory.conversations import Boundary
+from memory.daily import DailyFiles
+from memory.flush import Entry
+from memory.settings import BackupSettings
+from memory.usage import UsageStore
+from tests.bridge.bed import Bed, bed
+
+TEAM = {"chat": "team", "private": False}
+MINE = "plovermine"
+OTHERS = "gullothers"
+
+
+def bytes_with(folder: Path, marker: str) -> list[str]:
+    """Where the word stands below the folder, to the byte; the index keeps words in pieces."""
+    return [
+        path.name
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and marker.encode() in path.read_bytes()
+    ]
+
+
+async def rows_with(it: Bed, marker: str) -> list[str]:
+    """The tables in which some column holds the word."""
+    tables = await it.database.read(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
+    )
+    found: list[str] = []
+    for (table,) in tables:
+        for row in await it.database.read(f"SELECT * FROM {table}"):
+            if any(marker.encode() in _bytes(value) for value in tuple(row)):
+                found.append(table)
+                break
+    return found
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+async def live(it: Bed, word: str, **where: object) -> None:
+    """Someone asks, has something remembered and forgotten, and a transcript is written."""
+    await it.ask(f"my word is {word}", **where)
+    await it.ask(f"/remember likes {word}", **where)
+    await it.ask(f"/remember knows the {word} well", **where)
+    await it.ask("/forget 2", **where)
+    message = it.channel.message("", **where)  # type: ignore[arg-type]
+    place = session_of(message.address, message.sender.id, "shared")
+    session = await it.services.conversations.open(place)
+    await it.services.conversations.bound(session, Boundary("trim", 0, None, f"said {word}"))
+    now = datetime.now(UTC)
+    await it.services.transcripts.snapshot(session, place.key, [user_text(word)], now)
+    chat = chat_scope(message.address)
+    await it.services.notebook.search.find(chat, word)
+    heading = f"## 10:00 conversation {session}, {len(message.sender.name)}"
+    entry = Entry(
+        date(2026, 11, 30), heading, f"\n{heading}\n\n- **{message.sender.name}** {word}\n"
+    )
+    await DailyFiles(it.services.notebook.folder).keep(chat.scope, entry)
+
+
+async def test_a_chat_is_erased_to_the_byte_and_another_keeps_everything(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await live(it, MINE)
+        await live(it, OTHERS, person="bo", chat="2")
+        assert await rows_with(it, MINE)
+        assert bytes_with(tmp_path, MINE)
+        before = await UsageStore(it.database).cost_since(datetime.now(UTC) - timedelta(days=1))
+        files = bytes_with(tmp_path / "memory", OTHERS)
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        assert bytes_with(tmp_path / "memory", OTHERS) == files
+        address = Address("fake", "bot", "2")
+        assert await it.services.notebook.search.find(chat_scope(address), OTHERS)
+        after = await UsageStore(it.database).cost_since(datetime.now(UTC) - timedelta(days=1))
+        assert after == before
+        assert await it.ask("hello again") == "Three."
+        assert "plover" not in str(it.said())
+
+
+async def test_a_redelivered_message_is_not_answered_again_after_erasing(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        message = await it.send("hi")
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        await it.bridge.receive(message)
+        await it.bridge.idle()
+        assert len(it.provider.requests) == 1
+
+
+async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two.", "Three.", "Four."]) as it:
+        await live(it, MINE)
+        await live(it, OTHERS, person="bo", **TEAM)
+        await live(it, MINE, person="ana", **TEAM)
+        found = await it.bridge.eraser.find("fake", "ana")
+        assert [place.chat for place in found.private] == ["1"]
+        (trace,) = found.shared
+        assert trace.questions == 1
+        assert [MINE in line for line in trace.lines] == [True] * len(trace.lines)
+        assert any("knows" in line for line in trace.lines)
+        await it.bridge.eraser.person(found)
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        team = chat_scope(Address("fake", "bot", "team", None, private=False))
+        hits = await it.services.notebook.search.find(team, OTHERS)
+        assert {hit.name for hit in hits} >= {"MEMORY.md", None}
+        assert await it.ask("and?", person="bo", **TEAM) == "Four."
+        assert OTHERS in str(it.said())
+        persons = await it.database.read("SELECT DISTINCT person FROM usage_days")
+        assert {row[0] for row in persons} == {"bo", "erased"}
+
+
+async def test_while_an_answer_is_under_way_nothing_is_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge.erasing, "QUIET_WAIT_S", 0.05)
+    gate = asyncio.Event()
+    async with bed(tmp_path, ["One."], stall=gate) as it:
+        await it.send("hi")
+        await it.until(lambda: it.provider.requests)
+        with pytest.raises(Busy):
+            await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        gate.set()
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        assert await rows_with(it, "One.") == []
+
+
+async def test_it_is_said_until_when_copies_hold_it(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    async with bed(tmp_path) as it:
+        eraser = it.bridge.eraser
+        assert eraser.until(Storing(), now) is None
+        daily = Storing(backup=BackupSettings(keep=3))
+        assert eraser.until(daily, now) == now + timedelta(days=4)
+        (tmp_path / "galata.db.schema-9-20261130T120000").touch()
+        until = eraser.until(daily, now)
+        assert until is not None
+        assert until > now + timedelta(days=80)
