@@ -32,6 +32,9 @@ COMMANDS: Final = frozenset(
 )
 """What the first word after `/galata` may name; any other text is a question."""
 
+MENTIONED_COMMANDS: Final = frozenset({"limits"})
+"""Commands that are carried out, too, where a mention is followed by this word alone."""
+
 _EDIT = "message_changed"
 _COMING_AND_GOING = frozenset(
     {
@@ -157,6 +160,8 @@ def _message(
     attachments, unreadable = files_of(event.get("files") or ())
     if not private:
         thread = thread or ts  # a mention opens a thread
+    word = text.strip().lower()
+    named = own_words and not private and word in MENTIONED_COMMANDS
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
         event=f"m:{ts}",
@@ -167,6 +172,7 @@ def _message(
         attachments=attachments,
         addressed=to_us,
         own_words=own_words,
+        command=Command(word) if named else None,
         quote=_forwarded(event, people),
         unreadable=unreadable,
     )

@@ -1,10 +1,13 @@
-"""Limits in Telegram: who may set them is asked of Telegram each time, and they hold at once."""
+"""Limits in Telegram and Slack: who may set them is asked each time, and they hold at once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tests.e2e.bed import config, llm_server, running, slack_settings, telegram_settings
 from tests.field_cases.world import on_telegram
+from tests.servers.slack import SlackServer
+from tests.servers.telegram import Message, Press, TelegramServer, User
 
 
 async def test_limits_in_a_telegram_group(tmp_path: Path) -> None:
@@ -38,3 +41,96 @@ async def test_limits_in_a_telegram_group(tmp_path: Path) -> None:
         group.send("/ask two", sender=bo)
         await group.wait_for_text("Two.")
         assert len(server.calls_to("getChatAdministrators")) >= 4, "asked anew each time"
+
+
+async def test_the_buttons_of_limits_in_a_telegram_group(tmp_path: Path) -> None:
+    async with TelegramServer(privacy_mode=False) as telegram, llm_server() as llm:
+        boss, bo = telegram.user("Boss"), telegram.user("Bo")
+        group = telegram.group("Team", members=[boss, bo], id=-100500)
+        group.make_admin(boss)
+        made = config(llm, telegram=telegram_settings(telegram, allowed=["-100500"]))
+        file = tmp_path / "groups" / "telegram" / "-100500.yaml"
+
+        async def press(message: Message, *path: str, user: User = boss) -> Press:
+            for label in path:
+                await telegram.wait_for(lambda label=label: label in message.buttons)  # type: ignore[misc]
+                pressed = group.press(message, label, user=user)
+                await telegram.wait_for(lambda pressed=pressed: pressed.answered)  # type: ignore[misc]
+            return pressed
+
+        async with running(made, tmp_path):
+            group.send("/limits", sender=bo)
+            members = await group.wait_for_text(lambda text: "Limits of this chat" in text)
+            assert members.buttons == []
+            silent = telegram.calls_to("sendMessage")[-1].params["disable_notification"]
+            assert silent in ("true", "True", True)
+            group.send_anonymously("/limits")
+            await telegram.wait_for(lambda: len(group.bot_messages) == 2)
+            assert group.bot_messages[-1].buttons == []
+            group.forward("/limits set paused yes", boss, sender=boss)
+            group.send("/limits", sender=boss)
+            await telegram.wait_for(lambda: len(group.bot_messages) == 3)
+            menu = group.bot_messages[-1]
+            refused = await press(menu, "Costs", user=bo)
+            assert refused.answer_text is not None
+            assert "belong to" in refused.answer_text
+            await press(menu, "Costs", "tokens_per_day", "200000")
+        async with running(made, tmp_path):  # after a restart
+            group.make_admin(boss, "member")
+            refused = await press(menu, "Apply")
+            assert refused.answer_text is not None
+            assert "Only admins" in refused.answer_text
+            group.make_admin(boss)
+            await press(menu, "Apply")
+            await telegram.wait_for(lambda: menu.buttons == ["Undo"])
+            assert file.read_text() == "tokens_per_day: 200000\n"
+            file.write_text("paused: no\n")  # the operator is faster
+            group.send("/limits", sender=boss)
+            await telegram.wait_for(lambda: len(group.bot_messages) == 4)
+            text = group.bot_messages[-1]
+            await press(text, "As text")
+            await telegram.wait_for(lambda: "paused: no" in text.text)
+            group.send("language: de", sender=boss, reply_to=text)
+            await telegram.wait_for(lambda: len(group.bot_messages) == 5)
+            await press(group.bot_messages[-1], "Apply")
+            await telegram.wait_for(lambda: group.bot_messages[-1].buttons == ["Undo"])
+            assert file.read_text() == "paused: no\nlanguage: de\n"
+            assert llm.requests == []
+
+
+async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
+    async with SlackServer() as slack, llm_server() as llm:
+        boss, bo = slack.user("Boss", is_admin=True), slack.user("Bo")
+        team = slack.channel("team", members=[boss, bo])
+        made = config(llm, slack=slack_settings(slack, allowed=[team.id]))
+        file = tmp_path / "groups" / "slack" / f"{team.id}.yaml"
+        async with running(made, tmp_path):
+            await slack.wait_for_connection(1)
+            team.slash("/galata", "limits", bo)
+            await slack.wait_for(lambda: team.ephemerals(bo))
+            assert "Limits of this chat" in team.ephemerals(bo)[-1].shown
+            team.slash("/galata", "limits", boss)
+            await slack.wait_for(lambda: slack.views)
+            (view,) = slack.views
+            slack.submit(view, {"tokens_per_day": "many"})
+            await slack.wait_for(lambda: view.errors)
+            assert set(view.errors) == {"tokens_per_day"}
+            slack.submit(view, {"tokens_per_day": "50k", "paused": "yes"})
+            told = await team.wait_for_text("Changed (revision 1)")
+            assert not view.open
+            assert file.read_text() == "paused: yes\ntokens_per_day: 50000\n"
+            team.press(told, "Undo", bo)
+            await slack.wait_for(lambda: len(team.ephemerals(bo)) == 2)
+            assert "Only admins" in team.ephemerals(bo)[-1].shown
+            asked = team.send("<@BOT> limits", sender=boss)
+            answer = await team.wait_for_text("paused: yes")
+            assert answer.thread_ts == asked.ts
+            team.press(answer, "Change…", boss)
+            await slack.wait_for(lambda: len(slack.views) == 2)
+            slack.press_inside(slack.views[-1], "As text")
+            await slack.wait_for(lambda: "text" in str(slack.views[-1].body["private_metadata"]))
+            slack.submit(slack.views[-1], {"text": "language: de\n"})
+            await slack.wait_for(lambda: not slack.views[-1].open)
+            await slack.wait_for(lambda: file.read_text() == "language: de\n")
+            assert llm.requests == []
+        assert slack.violations == []
