@@ -30,6 +30,7 @@ from channels.slack.connection import ConnectionTiming, run_http, run_socket
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
+from channels.slack.managers import manages
 from channels.slack.manifest import COMMAND
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
@@ -189,7 +190,10 @@ class SlackChannel:
         return True
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
-        """Whether the person is an admin or owner of the workspace, asked anew each time."""
+        """Whether the person is an admin or owner of the workspace; `managing`: or has made the
+        channel, or is named in `managers`. Asked anew each time."""
+        if managing:
+            return await manages(self._api, to, person, self._settings.managers)
         return await administers(self._api, to.account, person)
 
     async def answer_press(

@@ -20,6 +20,7 @@ SCOPES = (
     "im:write",
     "mpim:history",
     "reactions:write",
+    "usergroups:read",
     "users:read",
 )
 """What the bot token must be able to do; `galata doctor` compares."""

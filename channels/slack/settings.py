@@ -31,6 +31,13 @@ PersonOrChatId = Annotated[
         "(/galata whoami tells them)",
     ),
 ]
+PersonOrGroupId = Annotated[
+    str,
+    form(
+        r"[UWS][A-Z0-9]{1,30}",
+        "must be the id of a member, such as U012AB3CD, or of a user group, such as S012AB3CD",
+    ),
+]
 Url = Annotated[str, URL]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -64,6 +71,11 @@ class SlackSettings(BaseModel):
     allowed: tuple[PersonOrChatId, ...] = Field(
         default=(),
         description="Ids of people (U…) and channels (C…) that may use the bot; none.",
+    )
+    managers: tuple[PersonOrGroupId, ...] = Field(
+        default=(),
+        description="Ids of members (U…) and user groups (S…) who may set the limits of channels, "
+        "besides the workspace's admins and a channel's creator; none.",
     )
     base_url: Url | None = Field(
         default=None,

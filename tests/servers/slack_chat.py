@@ -27,6 +27,7 @@ class Conversation:
         self.name = name
         self.members: list[User] = list(members)
         self.is_archived = False
+        self.creator: User | None = None
         self.log: list[Message] = []
         """Every message that ever was, oldest first, deleted and ephemeral ones too."""
 
@@ -187,6 +188,7 @@ class Conversation:
             "is_mpim": self.kind == "mpim",
             "is_private": self.kind != "channel",
             "is_member": self.has_bot,
+            "creator": self.creator.id if self.creator is not None else "U0FOUNDER1",
             "topic": {"value": "", "creator": "", "last_set": 0},
             "purpose": {"value": "", "creator": "", "last_set": 0},
         }

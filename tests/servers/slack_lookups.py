@@ -127,6 +127,14 @@ def user_info(world: World, params: Json) -> Json:
     return {"user": user.json(include_locale=flag(params, "include_locale"))}
 
 
+def group_members(world: World, params: Json) -> Json:
+    """usergroups.users.list"""
+    members = world.user_groups.get(want(params, "usergroup"))
+    if members is None:
+        raise SlackError("no_such_subteam")
+    return {"users": [one.id for one in members]}
+
+
 def bot_info(world: World, params: Json) -> Json:
     wanted = params.get("bot") or world.bot.bot_id
     for user in world.users.values():

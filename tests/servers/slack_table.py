@@ -33,6 +33,7 @@ METHODS: dict[str, tuple[Method, tuple[str, ...]]] = {
     "reactions.add": (slack_methods.add_reaction, ("reactions:write",)),
     "reactions.remove": (slack_methods.remove_reaction, ("reactions:write",)),
     "team.info": (slack_lookups.team_info, ("team:read",)),
+    "usergroups.users.list": (slack_lookups.group_members, ("usergroups:read",)),
     "users.info": (slack_lookups.user_info, ("users:read",)),
     "views.open": (slack_views.open_view, ()),
     "views.publish": (slack_views.publish_view, ()),

@@ -49,6 +49,7 @@ ALL_SCOPES = (
     "reactions:read",
     "reactions:write",
     "team:read",
+    "usergroups:read",
     "users:read",
 )
 
@@ -76,6 +77,7 @@ class World:
         self.commands: set[str] = {"/galata"}
         self.violations: list[str] = []
         self.views: list[View] = []
+        self.user_groups: dict[str, list[User]] = {}
         self.homes: dict[str, View] = {}
         self.triggers: dict[str, Trigger] = {}
         self.response_urls: dict[str, ResponseUrl] = {}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from channels.base import Address
 from channels.slack.api import SlackApi
 from channels.slack.channel import SlackChannel
 from channels.slack.manifest import SCOPES
 from channels.slack.people import administers
+from channels.slack.settings import SlackSettings
 from tests.servers.slack import SlackServer
 
 
@@ -92,3 +94,42 @@ async def test_a_private_chat_is_the_direct_message(
     opened = await channel.private_with(general(server), ana.id)
     assert opened == Address("slack", server.team_id, server.dm(ana).id)
     assert await channel.private_with(general(server), "U404") is None
+
+
+async def test_who_has_made_the_channel_manages_it_while_a_full_member_of_both(
+    server: SlackServer, channel: SlackChannel
+) -> None:
+    ana, bo = server.user("Ana"), server.user("Bo")
+    made = server.channel("made", members=[ana, bo])
+    made.creator = ana
+    place = Address("slack", server.team_id, made.id, None, private=False)
+    assert await channel.is_admin(place, ana.id, managing=True)
+    assert await channel.is_admin(place, ana.id) is False
+    assert await channel.is_admin(place, bo.id, managing=True) is False
+    made.members.remove(ana)
+    assert await channel.is_admin(place, ana.id, managing=True) is False
+    made.members.append(ana)
+    ana.deleted = True
+    assert await channel.is_admin(place, ana.id, managing=True) is False
+    ana.deleted = False
+    server.fail_next("conversations.info", error="internal_error")
+    assert await channel.is_admin(place, ana.id, managing=True) is None
+
+
+async def test_whom_the_operator_names_manages_also_by_a_user_group(server: SlackServer) -> None:
+    ana, bo, cleo = server.user("Ana"), server.user("Bo"), server.user("Cleo")
+    server.user_groups["S0LEADS001"] = [bo]
+    settings = SlackSettings(
+        bot_token=SecretStr(server.bot_token),
+        app_token=SecretStr(server.app_token),
+        base_url=server.base_url,
+        managers=(ana.id, "S0LEADS001"),
+    )
+    channel = SlackChannel(settings)
+    place = Address("slack", server.team_id, server.channel("c").id, None, private=False)
+    assert await channel.is_admin(place, ana.id, managing=True)
+    assert await channel.is_admin(place, bo.id, managing=True)
+    assert await channel.is_admin(place, cleo.id, managing=True) is False
+    server.user_groups.clear()
+    assert await channel.is_admin(place, bo.id, managing=True) is None
+    await channel.aclose()
