@@ -126,6 +126,7 @@ class FastChannel(FakeChannel):
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> _Reply:
         """A reply that wakes its chat when it is finished."""
         return _Reply(self.answered[to.chat], journal)

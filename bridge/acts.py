@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bridge.answers import Answer
 from bridge.backlog import Backlog, is_backlog
@@ -181,7 +182,9 @@ class Acts:
         """Answer what is stored, and close its row."""
         if message.press is None and answer.text.strip():
             place = self._place_of(message)
-            await self._deliveries.answer(message, place, inbox_id, answer.reply)
+            silent = answer.silent or self._notices.quiet(message)
+            said = replace(answer.reply, silent=silent)
+            await self._deliveries.answer(message, place, inbox_id, said)
         elif answer.in_place and await self._notices.replace(message, answer.reply):
             await self._services.inbox.close([inbox_id], "done")
         else:

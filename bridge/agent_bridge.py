@@ -31,11 +31,13 @@ from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
 from bridge.limits.command import limits_command
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
+from bridge.limits.policies import is_quiet
 from bridge.limits.policy import Policy
 from bridge.limits.rights import LimitRights
 from bridge.memory_commands import MemoryCommands
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
+from bridge.overheard import Overheard, listens
 from bridge.privacy import PrivacyCommands
 from bridge.questions import Questions, asks
 from bridge.rights import Rights
@@ -83,7 +85,12 @@ class AgentBridge:
         self._policies = services.policies
         self._policies.files.bind(self._beside.start)
         self._admission = Admission(services.usage, services.people, access, channels)
-        self._notices = Notices(channels, services.texts, self._language, services.inbox)
+        self._notices = Notices(
+            channels, services.texts, self._language, self._is_quiet, services.inbox
+        )
+        self._overheard = Overheard(access)
+        for channel in channels.values():
+            channel.overhear(self._is_wanted)
         tokens = CancelTokenRegistry()
         self._deliveries = Deliveries(
             services.outbox,
@@ -102,6 +109,7 @@ class AgentBridge:
             self._notices,
             tokens,
             self._deliveries,
+            self._overheard,
             self._beside.start,
         )
         holds = Holds()
@@ -149,7 +157,8 @@ class AgentBridge:
             services.usage,
             services.inbox,
             services.dialogues,
-            LimitRights(access, channels, services.people),
+            LimitRights(access, channels, services.people, services.policies),
+            access,
             channels,
         )
         rights = Rights(access, channels)
@@ -216,7 +225,9 @@ class AgentBridge:
             return
         await self._policies.read(message.address)
         place, say = self._place(message), self._notices.say(message)
-        if not message.addressed and not self._concerns_us(message, place):
+        if not (message.addressed or self._concerns_us(message, place)) and (
+            not self._overheard.is_asked(message, self._policy(message))
+        ):
             return
         if message.joined_deaf:
             await self._questions.refuse(message, place, say("joined_deaf"))
@@ -233,6 +244,14 @@ class AgentBridge:
             await self._questions.turn_away(message, place, Reach(BLOCKED.name))
         else:
             await self._acts.take(message)
+
+    async def _is_wanted(self, message: InboundMessage) -> bool:
+        """Whether the chat wants group text that is not addressed to the bot."""
+        try:
+            await self._policies.read(message.address)
+        except StoreError as error:
+            raise NotStored(str(error)) from error
+        return listens(self._policy(message))
 
     def _concerns_us(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Group text without a mention: a bare stop word, or the rest of a text that was cut."""
@@ -325,6 +344,9 @@ class AgentBridge:
 
     def _policy(self, message: InboundMessage) -> Policy:
         return self._policies.of(message.address, message.sender.id)
+
+    def _is_quiet(self, message: InboundMessage) -> bool:
+        return is_quiet(self._policy(message))
 
     def _language(self, message: InboundMessage) -> str | None:
         language = self._policy(message)[LANGUAGE]

@@ -333,10 +333,10 @@ class Deliveries:
                 await _pause(asked_s or next(waits, WAITS_S[-1]), token)
 
 
-async def notify(sink: ReplySink, text: str, what: str) -> bool:
+async def notify(sink: ReplySink, text: str, what: str, *, silent: bool = False) -> bool:
     """A short message of its own, kept nowhere; false when another try may bring it there."""
     try:
-        await sink.finish(OutboundReply(text))
+        await sink.finish(OutboundReply(text, silent=silent))
     except ChannelError as error:
         log.warning("%s: a notice could not be delivered: %s", what, error)
         return not isinstance(error, Uncertain | ChannelUnavailable)

@@ -33,9 +33,10 @@ class Asked:
     id: int
 
 
-def load(context: Context, asked: Asked | None) -> Loaded:
+def load(context: Context, asked: Asked | None, heard: str = "") -> Loaded:
     """The conversation as turns; the run's own ends with its question, which stands even where the
-    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old."""
+    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old.
+    `heard` stands before the question in this copy alone."""
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
@@ -51,6 +52,8 @@ def load(context: Context, asked: Asked | None) -> Loaded:
     if asked is not None and not any(m.run_id == asked.run_id for m in context.messages):
         turns.append((asked.question,))
         starts.append(asked.id)
+    if heard and asked is not None:
+        turns[-1] = (_with(heard, turns[-1][0]), *turns[-1][1:])
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:
@@ -77,6 +80,10 @@ def closed(turn: Turn) -> Turn:
     results = tuple(lost_result(call.id) for call in last.tool_uses)
     ended = (*turn, Message("user", results)) if results else turn
     return (*ended, Message("assistant", (TextBlock(INTERRUPTED_MARK),)))
+
+
+def _with(heard: str, question: Message) -> Message:
+    return replace(question, blocks=(TextBlock(heard), *question.blocks))
 
 
 def _messages(rows: Sequence[StoredMessage]) -> list[StoredMessage]:

@@ -30,12 +30,15 @@ class Notices:
         channels: Mapping[str, Channel],
         texts: Texts,
         language: Callable[[InboundMessage], str | None],
+        quiet: Callable[[InboundMessage], bool],
         inbox: Inbox,
     ) -> None:
-        """`language`: that of a message's chat, or None where each person's own counts."""
+        """`language`: that of a message's chat, or None where each person's own counts. `quiet`:
+        whether its chat wants no sound now."""
         self._channels = channels
         self._texts = texts
         self._language = language
+        self.quiet = quiet
         self._inbox = inbox
         self._marking: dict[tuple[str, str, str], asyncio.Event] = {}  # reactions on their way
         self._unmarked: set[tuple[str, str, str]] = set()  # which the platform has refused to mark
@@ -70,9 +73,10 @@ class Notices:
     ) -> bool | None:
         """Whether it arrived; None when nobody can say, or it may arrive later."""
         channel = self._channels[message.address.channel]
+        silent = self.quiet(message)
         sink = channel.open_reply(message.address, reply_to=message.message_id or None)
         try:
-            delivered = await sink.finish(OutboundReply(sentence, buttons=tuple(buttons)))
+            delivered = await sink.finish(_reply(sentence, buttons, silent=silent))
         except (Uncertain, ChannelUnavailable) as error:
             log.warning("a notice may not have arrived: %s", error)
             return None
@@ -141,6 +145,10 @@ class Notices:
             await self._inbox.mark(key_of(message), marked)
         except StoreError as error:
             log.warning("a mark of waiting is not stored: %s", error)
+
+
+def _reply(sentence: str, buttons: Sequence[Button], *, silent: bool) -> OutboundReply:
+    return OutboundReply(sentence, buttons=tuple(buttons), silent=silent)
 
 
 def _place_of(message: InboundMessage) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from agent.messages import Message
+from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.memory_parts import OWN_TOOLS
@@ -84,6 +84,8 @@ class RunMemory:
             for stored in self._context.messages
             if stored.run_id != self._plan.run_id
         ]
+        if self._plan.heard:
+            before.append((Message("user", (TextBlock(self._plan.heard),)), False))
         now = [(message, self._own_words) for message in (self._question, *self._new_messages())]
         return heard((*before, *now), OWN_TOOLS)
 

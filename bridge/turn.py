@@ -131,6 +131,7 @@ class Turn:
             stop=StopControl(self._say("stop"), plan.run_id),
             journal=self._journal,
             resumed=None if plan.begun is None else Resumed(plan.begun.preview_id),
+            silent=plan.quiet,
         )
 
     async def _asked(self) -> Message:
@@ -161,7 +162,7 @@ class Turn:
     ) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(context, asked)
+        loaded = load(context, asked, plan.heard)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
@@ -258,7 +259,7 @@ class Turn:
         )
         if outcome.ending == "completed" and (told := await self._overnight()):
             text = f"{text}\n\n{told}"
-        parts = await self._sink.compose(OutboundReply(text))
+        parts = await self._sink.compose(OutboundReply(text, silent=self._plan.quiet))
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
@@ -284,7 +285,7 @@ class Turn:
 
     async def _overnight(self) -> str:
         memory = self._services.memory
-        if not memory.tells:
+        if not memory.tells or self._plan.quiet:
             return ""
         return await overnight(memory.nights, self._plan.memory_scope, self._say)
 
@@ -407,7 +408,7 @@ class Turn:
     async def _notice(self, text: str) -> None:
         plan, newest = self._plan, self._plan.question.newest
         sink = plan.channel.open_reply(newest.address, reply_to=newest.message_id or None)
-        await notify(sink, text, f"run {plan.run_id}")
+        await notify(sink, text, f"run {plan.run_id}", silent=plan.quiet)
 
     async def _quietly(self, step: Awaitable[None]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""

@@ -94,7 +94,8 @@ class TurnPlan:
 
     `inbox_ids` are the rows that this turn answers; `session` is the session's row id; `begun`: the run
     was begun before, and is taken up. `retry_of`: the run whose question is answered again, in place
-    of its answer.
+    of its answer. `heard`: what was said in the chat before, and not to the bot. `quiet`: the answer
+    makes no sound.
     """
 
     run_id: str
@@ -111,6 +112,8 @@ class TurnPlan:
     memory_scope: str
     policy: Policy
     retry_of: str | None = None
+    heard: str = ""
+    quiet: bool = False
 
     @property
     def given_up(self) -> bool:

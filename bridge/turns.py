@@ -17,9 +17,10 @@ from bridge.delivery import Deliveries
 from bridge.inbound import readable
 from bridge.lanes import ActiveRun, Lanes
 from bridge.limits.keys import MODEL, PAUSED
-from bridge.limits.policies import zone_of
+from bridge.limits.policies import is_quiet, zone_of
 from bridge.notices import Notices
 from bridge.outage import Outages
+from bridge.overheard import Overheard
 from bridge.question import Question
 from bridge.session import memory_scope
 from bridge.speakers import label
@@ -52,6 +53,7 @@ class Turns:
         notices: Notices,
         tokens: CancelTokenRegistry,
         deliveries: Deliveries,
+        overheard: Overheard,
         beside: Callable[[Coroutine[Any, Any, None], str], None],
     ) -> None:
         self._services = services
@@ -60,6 +62,7 @@ class Turns:
         self._notices = notices
         self._tokens = tokens
         self._deliveries = deliveries
+        self._overheard = overheard
         self._beside = beside
         self._unstored: set[str] = set()  # sessions that were told that nothing can be stored
         self._gathering: dict[str, str] = {}  # session -> of whose message it waits for the rest
@@ -239,6 +242,8 @@ class Turns:
             memory_scope=memory_scope(newest.address),
             policy=policy,
             retry_of=await self._retried(row, newest),
+            heard=self._overheard.before(newest, policy),
+            quiet=is_quiet(policy),
         )
 
     async def _retried(self, row: InboxRow, message: InboundMessage) -> str | None:

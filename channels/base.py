@@ -174,13 +174,15 @@ class Capabilities:
     """What the bridge may count on: `reactions` mark a waiting message, `buttons` are Stop buttons,
     `commands_in_threads` is false where the platform refuses slash commands in threads.
     `command_prefix` is what stands before a command's name when it is typed; `forms`: forms can be
-    opened."""
+    opened. `topics`: threads of groups are topics with ids that stay; a message without one is in
+    the first, `1`."""
 
     reactions: bool
     buttons: bool
     commands_in_threads: bool
     command_prefix: str = "/"
     forms: bool = False
+    topics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,7 @@ class ReplySink(Protocol):
 
 
 Receive = Callable[[InboundMessage], Awaitable[None]]
+Wanted = Callable[[InboundMessage], Awaitable[bool]]
 
 
 class Channel(Protocol):
@@ -325,6 +328,11 @@ class Channel(Protocol):
         `ChannelFailed`. May be called again after it raised."""
         ...
 
+    def overhear(self, wanted: Wanted) -> None:
+        """Text of groups that is not addressed to the bot is wanted where this says so; a channel may
+        leave out all else of it. It raises `NotStored` where that cannot be said now."""
+        ...
+
     def open_reply(
         self,
         to: Address,
@@ -333,9 +341,11 @@ class Channel(Protocol):
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> ReplySink:
-        """Start a reply to the message `reply_to`: shows "typing" and then the preview. `journal` None:
-        it is kept nowhere. `resumed`: go on with one that an earlier process had begun, of which the
+        """Start a reply to the message `reply_to`: shows "typing" and then the preview, which makes no
+        sound where it is `silent`. `journal` None: it is kept nowhere.
+        `resumed`: go on with one that an earlier process had begun, of which the
         Stop control is the same."""
         ...
 

@@ -33,6 +33,7 @@ from channels.base import (
     Resumed,
     Sender,
     StopControl,
+    Wanted,
 )
 from channels.console_input import Lines
 from channels.errors import FileRefused, NotStored
@@ -120,6 +121,9 @@ class ConsoleChannel:
             log.error("Ctrl-C is not stored: %s", error)
         return True
 
+    def overhear(self, wanted: Wanted) -> None:
+        """Nothing is said here that is not for the bot."""
+
     def open_reply(
         self,
         to: Address,
@@ -128,6 +132,7 @@ class ConsoleChannel:
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> ReplySink:
         """A reply that is printed as it comes."""
         if stop is not None:

@@ -27,12 +27,17 @@ from channels.base import (
     Resumed,
     Sender,
     StopControl,
+    Wanted,
 )
 from channels.errors import FileRefused
 from channels.inputs import Form, Submission
 from channels.parts import Finishing, Halt, Parts, Passage
 
 PART_CHARACTERS = 4_000
+
+
+def _everything() -> Capabilities:
+    return Capabilities(True, True, True, topics=True)
 
 
 @dataclass(slots=True)
@@ -53,6 +58,7 @@ class FakeReply(Finishing):
     discarded: bool = False
     buttons: tuple[Button, ...] = ()
     documents: tuple[OutboundDocument, ...] = ()
+    silent: bool = False
     _halt: Halt = field(default_factory=Halt)
     _delivery: Parts = field(init=False)
     _tidying: asyncio.Task[None] = field(init=False)
@@ -71,6 +77,7 @@ class FakeReply(Finishing):
         cuts = range(0, len(text), PART_CHARACTERS)
         self.buttons = reply.buttons
         self.documents = reply.documents
+        self.buttons, self.silent = reply.buttons, reply.silent
         return (
             *(text[at : at + PART_CHARACTERS] for at in cuts),
             *(document.name for document in reply.documents),
@@ -123,7 +130,7 @@ class FakeChannel:
     the next is under way until then; `untidy`: Stop buttons stay until then."""
 
     name: str = "fake"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(True, True, True))
+    capabilities: Capabilities = field(default_factory=_everything)
     replies: list[FakeReply] = field(default_factory=list["FakeReply"])
     marks: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     notices: list[str] = field(default_factory=list[str])
@@ -152,6 +159,9 @@ class FakeChannel:
         finally:
             self.receiving = False
 
+    def overhear(self, wanted: Wanted) -> None:
+        """Everything is handed on."""
+
     def open_reply(
         self,
         to: Address,
@@ -160,6 +170,7 @@ class FakeChannel:
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> ReplySink:
         """A reply that is kept."""
         reply = FakeReply(to, reply_to, stop, self, journal, resumed)
@@ -225,7 +236,14 @@ class FakeChannel:
         """Nothing to close."""
 
     def message(
-        self, text: str, *, person: str = "ana", chat: str = "1", private: bool = True
+        self,
+        text: str,
+        *,
+        person: str = "ana",
+        chat: str = "1",
+        private: bool = True,
+        thread: str | None = None,
+        addressed: bool = True,
     ) -> InboundMessage:
         """A message of a person; a leading slash makes a command."""
         number = str(next(self._numbers))
@@ -234,12 +252,13 @@ class FakeChannel:
             name, _, args = text[1:].partition(" ")
             command = Command(name, args)
         return InboundMessage(
-            Address(self.name, "bot", chat, None, private),
+            Address(self.name, "bot", chat, thread, private),
             f"m:{number}",
             number,
             Sender(person, person.title(), "en"),
             datetime.now(UTC),
             text,
+            addressed=addressed,
             command=command,
         )
 

@@ -8,17 +8,26 @@ from datetime import UTC, datetime, timedelta
 
 from bridge.access import Access
 from bridge.limits.caps import MINUTE, Reach, caps_of, full, reached, sentence, windows_of
-from bridge.limits.keys import BLOCKED, PAUSED, QUESTIONS_PER_DAY, WHEN_LIMIT_REACHED, WHO_CAN_ASK
+from bridge.limits.keys import (
+    BLOCKED,
+    PAUSED,
+    QUESTIONS_PER_DAY,
+    TOPICS,
+    WHEN_LIMIT_REACHED,
+    WHO_CAN_ASK,
+)
+from bridge.limits.lists import ALL_TOPICS
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import Policy
 from bridge.texts import Say
-from channels.base import Channel, InboundMessage
+from channels.base import Address, Channel, InboundMessage
 from memory.days import Day, day_of, first_met
 from memory.inbox import Full, Window
 from memory.people import People
 from memory.usage import UsageStore
 
 TOLD_FOR = timedelta(days=1)  # of what opens by no waiting
+FIRST_TOPIC = "1"  # what is in no other one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,8 @@ class Admission:
             return Reach(PAUSED.name)
         if self.is_blocked(message, policy):
             return Reach(BLOCKED.name)
+        if not self._is_open(message.address, policy):
+            return Reach(TOPICS.name)
         if not await self._may_ask(message, policy):
             return Reach(WHO_CAN_ASK.name)
         zone, address = zone_of(policy), message.address
@@ -77,6 +88,8 @@ class Admission:
     ) -> str | None:
         """What the person is told of it; None when they are told nothing, or were told already."""
         how = policy[WHEN_LIMIT_REACHED]
+        if not message.addressed and reach.opens is None:
+            return None  # nobody has asked the bot
         if how == "silent":
             return None
         if how == "tell_once" and not await self._first_time(reach, message):
@@ -97,6 +110,14 @@ class Admission:
         if left <= MINUTE:
             return await self._people.tell_once(key, max(left, timedelta(seconds=1)))
         return await self._people.tell_once(f"{key}:{reach.opens:%Y%m%dT%H%M}", 2 * left)
+
+    def _is_open(self, address: Address, policy: Policy) -> bool:
+        """Whether questions are answered in this topic."""
+        topics = policy[TOPICS]
+        if topics == ALL_TOPICS or address.private:
+            return True
+        has_topics = self._channels[address.channel].capabilities.topics
+        return not has_topics or (address.thread or FIRST_TOPIC) in topics
 
     async def _may_ask(self, message: InboundMessage, policy: Policy) -> bool:
         wanted, address, person = policy[WHO_CAN_ASK], message.address, message.sender.id

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bridge.access import Access
 from bridge.answers import Answer
 from bridge.limits.editing import differences, edited, too_wide
-from bridge.limits.keys import KEYS, TOPIC_KEYS
+from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.reading import Reading, line_of, mended, read
 from bridge.texts import Say
@@ -61,7 +62,8 @@ class Refused:
 class Changes:
     """The only way in which a chat changes its limits."""
 
-    def __init__(self, policies: ChatPolicies, store: PolicyStore) -> None:
+    def __init__(self, policies: ChatPolicies, store: PolicyStore, access: Access) -> None:
+        self._access = access
         self._layers = policies.layers
         self._files = policies.files
         self._store = store
@@ -106,7 +108,12 @@ class Changes:
         return self._planned(place, before, changes[0].before)
 
     async def write(self, plan: Plan, actor: str) -> int | Refused:
-        """The new revision. What has become wrong in the meantime is refused."""
+        """The new revision. What has become wrong in the meantime is refused, and what `actor`
+        (`channel:id`) may not change though they may set limits."""
+        if any(BY_NAME[key].owners_only for key, _, _ in plan.changed) and not (
+            self._access.is_owner(*actor.split(":", 1))
+        ):
+            return Refused("limits_owners_only")
         try:
             done = await self._files.write(plan.place, plan.after, actor, plan.revision)
         except OSError as error:

@@ -22,7 +22,8 @@ from bridge.limits.kinds import (
     YesNo,
     Zone,
 )
-from bridge.limits.lists import Audience, Ids, People, Tools
+from bridge.limits.lists import ALL_TOPICS, Audience, Ids, People, Tools, Topics
+from bridge.limits.times import Hours, QuietHours
 
 if TYPE_CHECKING:
     from bridge.session import Scope
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_USD = 1_000_000 * MICRO
+MOST_CONTEXT = 50
 DEFAULT: Final = "default"  # a key with this value is removed
 
 
@@ -37,7 +39,8 @@ DEFAULT: Final = "default"  # a key with this value is removed
 class Key(Generic[T]):
     """`default`: without any setting; None of a number: no limit. `sentence`: what it does, for
     people. `example`: as in a chat's file. `topic`, `person`: may be set for a topic, for a person (by
-    the operator). `at_top`: the configuration has it at its top instead of in `defaults`."""
+    the operator). `at_top`: the configuration has it at its top instead of in `defaults`.
+    `owners_only`: admins of a chat may not set it."""
 
     name: str
     kind: Kind[Any]
@@ -47,6 +50,7 @@ class Key(Generic[T]):
     topic: bool = False
     person: bool = False
     at_top: bool = False
+    owners_only: bool = False
 
     def show(self, value: T) -> str:
         """As a chat's file has it; an empty text where there is no limit."""
@@ -75,6 +79,38 @@ WHO_CAN_ASK: Final = Key(
     People(),
     "Who is answered in a group: members, admins, or the people of a list of ids.",
     "members",
+)
+ANSWER_WHEN: Final = Key(
+    "answer_when",
+    Choice(("mention_or_reply", "every_message")),
+    "mention_or_reply",
+    "In groups: what is answered, where the bot can see it; what others pass on, and commands for "
+    "other bots, never are.",
+    "mention_or_reply",
+    topic=True,
+)
+CONTEXT_MESSAGES: Final = Key(
+    "context_messages",
+    _count(MOST_CONTEXT, f"messages, 0 to {MOST_CONTEXT}"),
+    0,
+    "In groups: how many of the newest messages that are not for the bot it keeps in mind, never on "
+    "disk, and shows to the model with a question as what others said.",
+    "0",
+)
+TOPICS: Final = Key(
+    "topics",
+    Topics(),
+    ALL_TOPICS,
+    "In which topics of a group questions are answered: all, or those of a list (1 is General).",
+    "all",
+)
+EDITORS: Final = Key(
+    "editors",
+    Ids(wide=True),
+    frozenset[str](),
+    "Ids of people who may set limits here beside the group's admins; set by an owner or in a file.",
+    "[]",
+    owners_only=True,
 )
 BLOCKED: Final = Key(
     "blocked",
@@ -135,6 +171,13 @@ TIMEZONE: Final = Key(
     "The chat's time zone: when a new day begins, and the clock that the model sees.",
     "Europe/Berlin",
     at_top=True,
+)
+QUIET_HOURS: Final = Key(
+    "quiet_hours",
+    QuietHours(),
+    Hours(),
+    "When answers make no sound, and what nobody has asked for waits.",
+    "22:00-07:00",
 )
 MODEL: Final = Key(
     "model",
@@ -209,6 +252,9 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     PAUSED,
     WHO_CAN_ASK,
     BLOCKED,
+    TOPICS,
+    ANSWER_WHEN,
+    CONTEXT_MESSAGES,
     QUESTIONS_PER_MINUTE,
     QUESTIONS_PER_DAY,
     COST_PER_PERSON,
@@ -216,6 +262,7 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     COST_PER_MONTH,
     TOKENS_PER_DAY,
     TIMEZONE,
+    QUIET_HOURS,
     MODEL,
     LANGUAGE,
     INSTRUCTIONS,
@@ -224,6 +271,7 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     WHEN_LIMIT_REACHED,
     LONGEST_ANSWER,
     TOOLS_OFF,
+    EDITORS,
 )
 BY_NAME: Final[Mapping[str, Key[Any]]] = MappingProxyType({key.name: key for key in KEYS})
 TOPIC_KEYS: Final = tuple(key for key in KEYS if key.topic)

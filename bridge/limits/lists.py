@@ -16,15 +16,18 @@ from bridge.yaml_source import Value
 SHARED_IDS = frozenset(("1087968824", "777000", "136817688"))
 
 _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,64}", re.ASCII)
+ALL_TOPICS = frozenset(("all",))
+_TOPIC = re.compile(r"[0-9]{1,20}", re.ASCII)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Ids of people, those that are kept out: more is narrower."""
+    """Ids of people: those that are kept out, more is narrower; `wide`: those that may something."""
 
     words: str = "a list of ids, such as [42, 43]"
     ordered: bool = True
+    wide: bool = False
 
     def read(self, written: Value, known: Known) -> frozenset[str]:
         """Also one id, or ids with commas between."""
@@ -35,8 +38,35 @@ class Ids:
         return _listed(value)
 
     def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+        """What allows only what both allow."""
+        return one & other if self.wide else one | other
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """`all`, or ids of topics: fewer is narrower. As a value all is `ALL_TOPICS`."""
+
+    words: str = "all, or a list of ids of topics, such as [12, 40]"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> frozenset[str]:
+        """Numbers, as they stand in a topic's link."""
+        if isinstance(written, str) and written.strip().lower() == "all":
+            return ALL_TOPICS
+        items = _items(written)
+        if not items or any(_TOPIC.fullmatch(item) is None for item in items):
+            raise Wrong(f"must be {self.words}; the number is the last in a topic's link")
+        return frozenset(items)
+
+    def show(self, value: frozenset[str]) -> str:
+        """The word, or the list in order."""
+        return "all" if value == ALL_TOPICS else _listed(value)
+
+    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
         """Those of both."""
-        return one | other
+        if ALL_TOPICS in (one, other):
+            return other if one == ALL_TOPICS else one
+        return one & other
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,15 @@ from channels.base import Button
 ACTION: Final = "limits"  # of the buttons
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "who": ("paused", "who_can_ask", "blocked", "who_can_stop"),
+    "who": (
+        "paused",
+        "who_can_ask",
+        "blocked",
+        "topics",
+        "answer_when",
+        "context_messages",
+        "who_can_stop",
+    ),
     "questions": (
         "questions_per_person_per_minute",
         "questions_per_person_per_day",
@@ -33,6 +41,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "language",
         "instructions",
         "longest_answer_characters",
+        "quiet_hours",
         "tools_off",
     ),
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from bridge.limits.files import PolicyFiles
-from bridge.limits.keys import TIMEZONE
+from bridge.limits.keys import QUIET_HOURS, TIMEZONE
 from bridge.limits.kinds import Known
 from bridge.limits.policy import Layer, Policy, Values, resolve
 from channels.base import Address
@@ -97,3 +97,8 @@ def zone_of(policy: Policy) -> tzinfo:
     """The chat's time zone."""
     name = policy[TIMEZONE]
     return UTC if name == "UTC" else ZoneInfo(name)
+
+
+def is_quiet(policy: Policy) -> bool:
+    """Whether it is one of the chat's quiet hours."""
+    return policy[QUIET_HOURS].hold(datetime.now(UTC), zone_of(policy))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from bridge.access import Access
+from bridge.limits.keys import EDITORS
+from bridge.limits.policies import ChatPolicies
 from bridge.texts import Say
 from channels.base import Address, Channel
 from memory.people import People
@@ -14,9 +16,17 @@ NO_EVERY = timedelta(hours=1)  # somebody who may not is told so
 
 
 class LimitRights:
-    """Owners everywhere, and in a group those of its admins who may change what it is."""
+    """Owners everywhere, and in a group those of its admins who may change what it is, and the chat's
+    `editors`."""
 
-    def __init__(self, access: Access, channels: Mapping[str, Channel], people: People) -> None:
+    def __init__(
+        self,
+        access: Access,
+        channels: Mapping[str, Channel],
+        people: People,
+        policies: ChatPolicies,
+    ) -> None:
+        self._policies = policies
         self._access = access
         self._channels = channels
         self._people = people
@@ -27,6 +37,8 @@ class LimitRights:
             return True
         if address.private:
             return False
+        if person in self._policies.of(address, person)[EDITORS]:
+            return True
         channel = self._channels[address.channel]
         return await channel.is_admin(address, person, managing=True)
 

@@ -20,6 +20,7 @@ from channels.base import (
     ReplySink,
     Resumed,
     StopControl,
+    Wanted,
 )
 from channels.errands import Errands
 from channels.inputs import Form
@@ -76,6 +77,7 @@ class SlackChannel:
         self._replies: WeakSet[SlackReply] = WeakSet()
         self._presses = Presses(self._api, self._urls, self._errands, self._in_the_making)
         self._connected = False
+        self._wanted: Wanted = _nothing
 
     @property
     def name(self) -> str:
@@ -109,6 +111,7 @@ class SlackChannel:
         intake = Intake(
             Bot(identity.team_id, identity.user_id),
             receive,
+            lambda message: self._wanted(message),
             people=self._people,
             threads=self._threads,
             urls=self._urls,
@@ -144,6 +147,10 @@ class SlackChannel:
         elif settings.http_port is not None:
             await run_http(app, settings.http_port, see)
 
+    def overhear(self, wanted: Wanted) -> None:
+        """Whatever else is said in a channel is left out, and nobody looked up for it."""
+        self._wanted = wanted
+
     def open_reply(
         self,
         to: Address,
@@ -152,6 +159,7 @@ class SlackChannel:
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> ReplySink:
         """Start a reply. The answer to a slash command goes to the person alone, in a direct
         message as a message like any other."""
@@ -228,3 +236,8 @@ class SlackChannel:
         """Close the connections."""
         await self._errands.aclose()
         await self._api.aclose()
+
+
+async def _nothing(message: InboundMessage) -> bool:
+    """Until somebody wants what is not for us."""
+    return False

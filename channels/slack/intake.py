@@ -25,10 +25,18 @@ from weakref import WeakValueDictionary
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
-from channels.base import InboundMessage, Receive
+from channels.base import InboundMessage, Receive, Wanted
 from channels.errors import FormRefused, NotStored
 from channels.slack.notice import ResponseUrls
-from channels.slack.parse import Bot, asker, from_history, is_bare_mention, parse, people_in
+from channels.slack.parse import (
+    Bot,
+    asker,
+    from_history,
+    is_bare_mention,
+    is_for_us,
+    parse,
+    people_in,
+)
 from channels.slack.people import People
 from channels.slack.threads import Threads
 from channels.slack.twins import Twins
@@ -47,10 +55,19 @@ class Intake:
     """What happens to everything that Slack sends."""
 
     def __init__(
-        self, bot: Bot, receive: Receive, *, people: People, threads: Threads, urls: ResponseUrls
+        self,
+        bot: Bot,
+        receive: Receive,
+        wanted: Wanted,
+        *,
+        people: People,
+        threads: Threads,
+        urls: ResponseUrls,
     ) -> None:
+        """`wanted`: of what is not for us."""
         self._bot = bot
         self._receive = receive
+        self._wanted = wanted
         self._people = people
         self._threads = threads
         self._urls = urls
@@ -75,6 +92,8 @@ class Intake:
         if message is None:
             return BoltResponse(status=200)
         try:
+            if not (is_for_us(message) or await self._wanted(message)):
+                return BoltResponse(status=200)
             if not await self._told_better(body, message):
                 await self._store(body, message)
         except FormRefused as error:
@@ -90,7 +109,9 @@ class Intake:
         """Take in what was read from the history. Raises what `receive` raises."""
         body = from_history(whole_strings(message), channel)
         read = None if body is None else self._read(body)
-        if body is not None and read is not None and not self._closed:
+        if read is None or not is_for_us(read):
+            return  # all else was judged when it was said
+        if body is not None and not self._closed:
             await self._store(body, read)
 
     def _failed(self, body: Mapping[str, Any], message: InboundMessage, error: Exception) -> int:
@@ -114,7 +135,8 @@ class Intake:
         """Slack tells no time of commands and presses: it is ours, but never before that of a
         message which has come already, lest a cancel should seem older than what it is to stop."""
         try:
-            message = parse(body, self._bot, {}, now=max(datetime.now(UTC), self._newest))
+            now = max(datetime.now(UTC), self._newest)
+            message = parse(body, self._bot, {}, now=now, overhear=True)
         except (
             KeyError,
             IndexError,
@@ -157,7 +179,7 @@ class Intake:
         people, before = await asyncio.gather(
             self._people.look_up(people_in(body)), self._before(message)
         )
-        whole = parse(body, self._bot, people, now=message.sent_at) or message
+        whole = parse(body, self._bot, people, now=message.sent_at, overhear=True) or message
         one = asker(message.message_id)
         if one is not None and body.get("response_url"):
             self._urls.keep(one.trigger, str(body["response_url"]))

@@ -2,7 +2,8 @@
 
 What is nothing for the bot gives None: messages of bots, edits (but into a command), deletions,
 hidden updates (an unfurled link, a new reply), others' joins, unknown kinds, and channel text that does
-not mention the bot. A `message` and an `app_mention` about the same text give the same result.
+not mention the bot, but where that is to be overheard. A `message` and an `app_mention` about the same
+text give the same result.
 """
 
 from __future__ import annotations
@@ -77,13 +78,30 @@ class Asker:
 
 
 def parse(
-    body: Json, bot: Bot, people: Mapping[str, Person], *, now: datetime
+    body: Json, bot: Bot, people: Mapping[str, Person], *, now: datetime, overhear: bool = False
 ) -> InboundMessage | None:
     """What a person sent or did. `people` are those known by id (others appear with their id);
-    `now` is the time of a press or command, which Slack does not tell.
+    `now` is the time of a press or command, which Slack does not tell. `overhear`: also what is not
+    for us.
 
     Raises `KeyError`, `TypeError` or `ValueError` when the payload is not what Slack documents.
     """
+    message = _parsed(body, bot, people, now)
+    return message if message is None or overhear or is_for_us(message) else None
+
+
+def is_for_us(message: InboundMessage) -> bool:
+    """What is addressed to the bot, tells of its own coming and going, or may be a stop in a
+    thread."""
+    if message.addressed or message.joined or message.left:
+        return True
+    in_thread = message.address.thread != message.message_id
+    return message.own_words and in_thread and message.text.strip().lower() in STOP_WORDS
+
+
+def _parsed(
+    body: Json, bot: Bot, people: Mapping[str, Person], now: datetime
+) -> InboundMessage | None:
     if "command" in body:
         return _command(body, bot, people, now)
     if body.get("type") == "event_callback":
@@ -155,8 +173,6 @@ def _message(
     to_us = names_us or private or event["type"] == "app_mention" or bot.user_id in mentioned(raw)
     text = readable(without_mention(raw, bot.user_id), _names(people))
     own_words = not (_shared(event) or event.get("app_id"))
-    if not to_us and not (own_words and thread and text.strip().lower() in STOP_WORDS):
-        return None
     attachments, unreadable = files_of(event.get("files") or ())
     if not private:
         thread = thread or ts  # a mention opens a thread

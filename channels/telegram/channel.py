@@ -21,6 +21,7 @@ from channels.base import (
     ReplyJournal,
     Resumed,
     StopControl,
+    Wanted,
 )
 from channels.chunking import Part
 from channels.errands import Errands
@@ -45,7 +46,7 @@ MAX_MENU_COMMANDS = 8
 Menu = Sequence[tuple[str, str]]
 MenuByLanguage = Mapping[str | None, Menu]
 
-_CAPABILITIES = Capabilities(reactions=True, buttons=True, commands_in_threads=True)
+_CAPABILITIES = Capabilities(reactions=True, buttons=True, commands_in_threads=True, topics=True)
 
 
 class TelegramChannel:
@@ -120,6 +121,9 @@ class TelegramChannel:
         """Hand on what a refused request has told of a group's new id."""
         await self._api.moves.tell(self.bot_id, lambda move: stored(move, "a move", receive))
 
+    def overhear(self, wanted: Wanted) -> None:
+        """Everything that Telegram shows to the bot is handed on as it is."""
+
     def open_reply(
         self,
         to: Address,
@@ -128,6 +132,7 @@ class TelegramChannel:
         stop: StopControl | None = None,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> TelegramReply:
         """Start a reply. `stop.request_id` has at most 59 bytes."""
         return TelegramReply(
@@ -138,6 +143,7 @@ class TelegramChannel:
             errands=self._errands,
             journal=journal,
             resumed=resumed,
+            silent=silent,
         )
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:

@@ -68,7 +68,9 @@ class TelegramReply(Finishing):
         errands: Errands,
         journal: ReplyJournal | None = None,
         resumed: Resumed | None = None,
+        silent: bool = False,
     ) -> None:
+        self._silent = silent  # its preview
         self._delivery = Delivery(bot, to)
         self._reply_to = reply_to
         self._keyboard = None if stop is None else stop_keyboard(stop)
@@ -241,6 +243,7 @@ class TelegramReply(Finishing):
             urgency="preview",
             reply_to=self._reply_to,
             keyboard=None if bare else self._keyboard,
+            silent=self._silent,
         )
         self._message_id = begun
         if begun is None:

@@ -16,7 +16,8 @@ from bridge.limits.kinds import (
     YesNo,
     Zone,
 )
-from bridge.limits.lists import SHARED_IDS, Audience, Ids, People, Tools
+from bridge.limits.lists import ALL_TOPICS, SHARED_IDS, Audience, Ids, People, Tools, Topics
+from bridge.limits.times import Hours, QuietHours
 
 MODELS = ("claude-haiku", "gpt")
 TOOLS = ("current_time", "read_transcript")
@@ -29,6 +30,8 @@ ids = st.frozensets(
 NAMED: tuple[tuple[type[Any], st.SearchStrategy[Any]], ...] = (
     (YesNo, st.booleans()),
     (Ids, ids),
+    (Topics, st.just(ALL_TOPICS) | st.frozensets(st.sampled_from(("1", "12", "40")), min_size=1)),
+    (QuietHours, st.just(Hours()) | st.builds(Hours, st.integers(0, 719), st.integers(720, 1439))),
     (Tools, st.frozensets(st.sampled_from(TOOLS))),
     (Audience, st.builds(People, st.booleans(), st.none() | ids.filter(bool))),
     (Zone, st.sampled_from(("UTC", "Europe/Berlin", "America/Los_Angeles"))),

@@ -454,6 +454,7 @@ def test_no_payload_is_refused_for_its_form(value: object, kind: str, path: list
         intake = Intake(
             Bot(world.team_id, world.bot.id),
             receive,
+            wanted,
             people=people,
             threads=Threads(api, people),
             urls=ResponseUrls(),
@@ -466,6 +467,9 @@ def test_no_payload_is_refused_for_its_form(value: object, kind: str, path: list
 
     async def receive(message: InboundMessage) -> None:
         dump_json(message)
+
+    async def wanted(message: InboundMessage) -> bool:
+        return True
 
     world = SlackServer()
     ana = world.user("Ana")
