@@ -23,6 +23,7 @@ from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
 from bridge.commands import Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
+from bridge.erase_commands import EraseCommands
 from bridge.erasing import Eraser, quiet
 from bridge.holds import Holds
 from bridge.inbound import entry, readable
@@ -173,6 +174,7 @@ class AgentBridge:
             limits,
             MemoryCommands(services, rights),
             PrivacyCommands(services, rights, channels),
+            EraseCommands(self.eraser, services, rights),
             rights,
         )
         self._questions = Questions(

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta, tzinfo
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
-from bridge.answers import Answer, Handlers, answer_of
+from bridge.answers import Answer, Handler, Handlers, answer_of
 from bridge.chat_models import ModelChoice
-from bridge.command_table import FOR_STRANGERS, NAMES, help_lines, spec_of
+from bridge.command_table import FOR_STRANGERS, NAMES, CommandSpec, help_lines, spec_of
 from bridge.context_commands import ContextCommands
+from bridge.erase_commands import EraseCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
 from bridge.limits.command import LimitsCommand
@@ -47,6 +48,7 @@ class Commands:
         limits: LimitsCommand,
         memory: MemoryCommands,
         privacy: PrivacyCommands,
+        erasing: EraseCommands,
         rights: Rights,
     ) -> None:
         self._timezone = timezone
@@ -72,9 +74,10 @@ class Commands:
             **limits.commands,
             **memory.commands,
             **privacy.commands,
+            **erasing.subcommands,
         }
         self._presses_of_limits = frozenset(limits.presses)
-        self._presses: Handlers = {**limits.presses}
+        self._presses: Handlers = {**limits.presses, **erasing.presses}
         self._forms = limits.forms
         self._replies = limits.replies
 
@@ -92,13 +95,18 @@ class Commands:
             return await self._forms[message.form.action].carry_out(message, say)
         if message.command is None:
             return await self._replies.reply(message, say)
-        handler = self._handlers.get(message.command.name)
-        if handler is not None and message.command.name in NAMES:
+        spec = spec_of(message.command)
+        handler = None if spec is None else self._handler(spec)
+        if handler is not None:
             refused = await self._refused(message, say)
             return refused or answer_of(await handler(message, place, say))
         if message.address.private:
             return Answer(say("unknown_command", command=_plain(message.command.name)))
         return Answer("")
+
+    def _handler(self, spec: CommandSpec) -> Handler | None:
+        """What stands after a command may have a handler of its own."""
+        return self._handlers.get(spec.words) or self._handlers.get(spec.name)
 
     async def _refused(self, message: InboundMessage, say: Say) -> Answer | None:
         """What to answer where the table of commands does not let the sender do this here."""

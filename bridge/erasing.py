@@ -23,7 +23,7 @@ from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.migrate import KEPT_NAME
 from memory.person_traces import Person, PersonTraces, Trace
 
-QUIET_WAIT_S = 30.0  # for answers and notes that are under way in the chats
+QUIET_WAIT_S = 10.0  # for answers and notes that are under way in the chats
 
 
 class Busy(Exception):
@@ -37,6 +37,11 @@ class Found:
     person: Person
     private: tuple[ChatPlace, ...]
     shared: tuple[Trace, ...]
+
+    def with_private(self, place: ChatPlace) -> Found:
+        """And this chat, which is one of theirs."""
+        shared = tuple(trace for trace in self.shared if trace.place != place)
+        return Found(self.person, (*self.private, place), shared)
 
 
 Quiet = Callable[[Sequence[ChatPlace]], AbstractAsyncContextManager[None]]
@@ -54,10 +59,14 @@ class Eraser:
         self._folders = folders
         self._quiet = quiet
 
-    async def chat(self, place: ChatPlace) -> None:
-        """All of one chat, in which people still are."""
+    async def chat(self, place: ChatPlace, by: str) -> None:
+        """All of one chat, in which people still are. `by`: who has wanted it, for the audit table."""
         async with self._quiet([place]):
-            await self._chat(place)
+            await self._chat(place, by)
+
+    async def places(self, channel: str, chat: str) -> list[ChatPlace]:
+        """The chats of that id of which something is stored: one for each of the channel's accounts."""
+        return await self._traces.places(channel, chat)
 
     async def find(self, channel: str, person: str) -> Found:
         """What there is of a person on a channel."""
@@ -67,17 +76,17 @@ class Eraser:
         traces = [await self._traces.trace(known, place) for place in shared]
         return Found(known, tuple(private), tuple(traces))
 
-    async def person(self, found: Found) -> None:
+    async def person(self, found: Found, by: str) -> None:
         """All of a person: their private chats as a whole, and what they have left in others."""
         shared = [trace.place for trace in found.shared]
         async with self._quiet([*found.private, *shared]):
             for place in found.private:
-                await self._chat(place)
+                await self._chat(place, by)
             for place in shared:
                 keys = await self._traces.session_keys(found.person, place)
                 await self._folders.erase(TRANSCRIPTS, keys)
                 await self._traces.erase_in(found.person, place)
-            await self._traces.finish(found.person)
+            await self._traces.finish(found.person, by)
 
     def until(self, storing: Storing, now: datetime) -> datetime | None:
         """Until when copies that are made by the clock, or when the schema changes, hold what is erased
@@ -90,9 +99,9 @@ class Eraser:
         ]
         return max((end for end in ends if end is not None), default=None)
 
-    async def _chat(self, place: ChatPlace) -> None:
+    async def _chat(self, place: ChatPlace, by: str) -> None:
         await erase_folders(self._chats, self._folders, place)
-        await self._chats.erase(place, alive=True)
+        await self._chats.erase(place, alive=True, by=by)
 
 
 async def erase_folders(chats: Chats, folders: ChatFolders, place: ChatPlace) -> None:

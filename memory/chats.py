@@ -207,14 +207,14 @@ class Chats:
         )
         return [ChatPlace(*row) for row in rows]
 
-    async def erase(self, place: ChatPlace, *, alive: bool = False) -> None:
+    async def erase(self, place: ChatPlace, *, alive: bool = False, by: str = "galata") -> None:
         """Remove everything that is stored of the chat, in one transaction: what it used stays as
         totals without a person, and a row in the audit table says that it was erased. `alive`: people
-        are still there, see `memory.erasing`."""
+        are still there; `by`: who has wanted it; see `memory.erasing`."""
         names = self.names(place)
 
         def op(connection: sqlite3.Connection) -> None:
-            erase(connection, (place.channel, place.account, place.chat), names, alive=alive)
+            erase(connection, (place.channel, place.account, place.chat), names, alive=alive, by=by)
 
         await self._database.write(op)
         await self._database.scrub()

@@ -55,8 +55,10 @@ def erase(
     names: Iterable[str],
     *,
     alive: bool = False,
+    by: str = "galata",
 ) -> None:
-    """Erase the chat that has or had these ids; for use inside a write. Repeats are harmless."""
+    """Erase the chat that has or had these ids; for use inside a write. Repeats are harmless. `by`: who
+    has wanted it, for the audit table."""
     account = place[:2]
     ids = sorted(names)
     sessions = [id_ for name in ids for id_ in _sessions(connection, account, name)]
@@ -73,7 +75,7 @@ def erase(
         connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
     for name in ids:
         _rest(connection, (*account, name), alive=alive)
-    record(connection, "galata", "chat.erased", ":".join(place), f"{len(sessions)} conversations")
+    record(connection, by, "chat.erased", ":".join(place), f"{len(sessions)} conversations")
 
 
 def _sessions(connection: sqlite3.Connection, account: tuple[str, str], chat: str) -> Sequence[int]:
@@ -177,7 +179,7 @@ def erase_in_session(connection: sqlite3.Connection, session: int, person: str) 
     )
 
 
-def erase_person(connection: sqlite3.Connection, channel: str, person: str) -> None:
+def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: str) -> None:
     """What else names the person, on all accounts of the channel; for use inside a write, after their
     own chats and their sessions. That they may use the bot, and own it, stays."""
     mine = "channel = ? AND person = ?"
@@ -201,4 +203,4 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str) -> N
         "DELETE FROM notices WHERE key GLOB ? OR key GLOB ?",
         (f"*:{channel}:*:{person}", f"*:{channel}:*:{person}:*"),
     )
-    record(connection, "galata", "person.erased", f"{channel}:{person}")
+    record(connection, by, "person.erased", f"{channel}:{person}")

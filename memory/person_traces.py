@@ -126,6 +126,14 @@ class PersonTraces:
         private = [ChatPlace(*row[:3]) for row in rows if row["private"]]
         return private, [ChatPlace(*row[:3]) for row in rows if not row["private"]]
 
+    async def places(self, channel: str, chat: str) -> list[ChatPlace]:
+        """The chats of that id with a session, on all accounts."""
+        rows = await self._database.read(
+            "SELECT DISTINCT channel, account, chat FROM sessions WHERE channel = ? AND chat = ?",
+            (channel, chat),
+        )
+        return [ChatPlace(*row) for row in rows]
+
     async def session_keys(self, person: Person, place: ChatPlace) -> list[str]:
         """The keys of the shared chat's sessions in which they have spoken."""
         return [key for _, key in await self._sessions(person, place)]
@@ -148,10 +156,10 @@ class PersonTraces:
 
         await self._database.write(op)
 
-    async def finish(self, person: Person) -> None:
+    async def finish(self, person: Person, by: str) -> None:
         """After all chats: what else names them; then the database holds nothing of it any more."""
         await self._database.write(
-            lambda connection: erase_person(connection, person.channel, person.id)
+            lambda connection: erase_person(connection, person.channel, person.id, by)
         )
         await self._database.scrub()
 

@@ -13,7 +13,7 @@ from agent.messages import user_text
 from bridge.erasing import Busy
 from bridge.session import chat_scope, session_of
 from bridge.storing import Storing
-from channels.base import Address
+from channels.base import Address, Capabilities
 from memory.chats import ChatPlace
 from memory.conversations import Boundary
 from memory.daily import DailyFiles
@@ -83,7 +83,7 @@ async def test_a_chat_is_erased_to_the_byte_and_another_keeps_everything(tmp_pat
         assert bytes_with(tmp_path, MINE)
         before = await UsageStore(it.database).cost_since(datetime.now(UTC) - timedelta(days=1))
         files = bytes_with(tmp_path / "memory", OTHERS)
-        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"), "ana")
         assert await rows_with(it, MINE) == []
         assert bytes_with(tmp_path, MINE) == []
         assert bytes_with(tmp_path / "memory", OTHERS) == files
@@ -100,7 +100,7 @@ async def test_a_redelivered_message_is_not_answered_again_after_erasing(tmp_pat
         message = await it.send("hi")
         await it.until(lambda: it.channel.finals)
         await it.bridge.idle()
-        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"), "ana")
         await it.bridge.receive(message)
         await it.bridge.idle()
         assert len(it.provider.requests) == 1
@@ -117,7 +117,7 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert trace.questions == 1
         assert [MINE in line for line in trace.lines] == [True] * len(trace.lines)
         assert any("knows" in line for line in trace.lines)
-        await it.bridge.eraser.person(found)
+        await it.bridge.eraser.person(found, "ana")
         assert await rows_with(it, MINE) == []
         assert bytes_with(tmp_path, MINE) == []
         team = chat_scope(Address("fake", "bot", "team", None, private=False))
@@ -138,11 +138,11 @@ async def test_while_an_answer_is_under_way_nothing_is_erased(
         await it.send("hi")
         await it.until(lambda: it.provider.requests)
         with pytest.raises(Busy):
-            await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+            await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"), "ana")
         gate.set()
         await it.until(lambda: it.channel.finals)
         await it.bridge.idle()
-        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"))
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "1"), "ana")
         assert await rows_with(it, "One.") == []
 
 
@@ -157,3 +157,66 @@ async def test_it_is_said_until_when_copies_hold_it(tmp_path: Path) -> None:
         until = eraser.until(daily, now)
         assert until is not None
         assert until > now + timedelta(days=80)
+
+
+async def press(it: Bed, button: int, *, person: str = "ana") -> str:
+    """Press a button of the newest message that has some; what stands in its place then."""
+    reply = next(reply for reply in reversed(it.channel.replies) if reply.buttons)
+    before = len(it.channel.notices)
+    await it.bridge.receive(it.channel.press(reply, person=person, button=button))
+    await it.until(lambda: len(it.channel.notices) > before)
+    await it.bridge.idle()
+    return it.channel.notices[-1] or reply.final or ""
+
+
+async def test_a_person_erases_themselves_after_being_asked_twice(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await live(it, MINE)
+        await live(it, MINE, **TEAM)
+        assert "in a private chat" in await it.ask("/privacy erase", **TEAM)
+        told = await it.ask("/privacy erase")
+        assert told.startswith("**This erases for good what is stored of you:**")
+        assert "your questions with their answers (1)" in told
+        assert f"likes {MINE}" in told
+        assert "Copies that whoever runs this bot" in told
+        assert await press(it, 1) == "Nothing was erased."
+        await it.ask("/privacy erase")
+        assert "Really? Nobody can bring it back." in await press(it, 0)
+        assert await rows_with(it, MINE), "it is asked twice"
+        assert (await press(it, 0)).startswith("Erased for good.")
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        audit = await it.database.read(
+            "SELECT actor, target FROM audit WHERE action LIKE '%erased'"
+        )
+        assert [tuple(row) for row in audit] == [
+            ("fake:ana", "fake:bot:1"),
+            ("fake:ana", "fake:ana"),
+        ]
+
+
+async def test_in_a_group_only_an_admin_goes_through_with_it(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        await live(it, MINE, **TEAM)
+        assert (await it.ask("/memory erase", **TEAM)).startswith("Only admins")
+        it.channel.admins = {"ana"}
+        assert "for all members" in await it.ask("/memory erase", **TEAM)
+        assert (await press(it, 0, person="bo")).startswith("Only admins")
+        await press(it, 0)
+        it.channel.admins = set()
+        assert (await press(it, 0)).startswith("Only admins"), "asked anew at each step"
+        assert await rows_with(it, MINE)
+        it.channel.admins = {"ana"}
+        assert (await press(it, 0)).startswith("Erased for good.")
+        assert await rows_with(it, MINE) == []
+
+
+async def test_without_buttons_the_steps_are_typed(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        it.channel.capabilities = Capabilities(True, False, True)
+        await live(it, MINE)
+        assert "send `/memory erase yes`" in await it.ask("/memory erase")
+        assert "send `/memory erase for good`" in await it.ask("/memory erase yes")
+        assert await rows_with(it, MINE)
+        assert (await it.ask("/memory erase for good")).startswith("Erased for good.")
+        assert await rows_with(it, MINE) == []
