@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from channels.base import Button
+from channels.replies import Button
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ _ABOUT = """\
 Made from `bridge/limits/keys.py`; do not edit.
 
 A chat's limits are lines `key: value`, in the file `groups/<channel>/<chat>.yaml` of the data folder,
-or set in the chat by its admins: `/limits` shows them, `/limits set cost_per_day_usd 3` sets one,
+or set in the chat by its admins. `/limits` shows them, in Telegram with buttons for admins (Apply and
+Discard after each choice, Undo after each change; a typed value, or lines, as a reply), in Slack as a
+form, also from a thread by `@galata limits`. In words, `/limits set cost_per_day_usd 3` sets one,
 `/limits set cost_per_day_usd default` removes it, `/limits undo` takes the last change back and
 `/limits log` tells who changed what. They hold from the next message on; an answer that has begun keeps
 those that it began with.

@@ -1,0 +1,123 @@
+"""What people send to the bot, or do: the same for every platform. Strings are whole: no half of a
+character is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from channels.inputs import Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a conversation happens.
+
+    `channel` is the channel's name; `account` the bot's own id there (Slack: the team's id), so
+    that two bots never share anything; `thread` a forum topic or a Slack thread; `private` a chat
+    of one person with the bot.
+    """
+
+    channel: str
+    account: str
+    chat: str
+    thread: str | None = None
+    private: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote. `id` is the platform's stable id, the only thing that rights are checked against.
+
+    `name` is what they call themselves: untrusted text. `language` is a BCP 47 tag of their client.
+    """
+
+    id: str
+    name: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of a message, not yet fetched. `ref` is what `Channel.fetch` needs.
+
+    `media_type` is what the platform claims; `size_bytes` None where it does not say.
+    """
+
+    kind: Literal["image", "document"]
+    ref: str
+    name: str
+    media_type: str
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that may be executed: `name` in lower case without a slash, `args` as typed.
+
+    Forwards, quotes, edits, automatic channel posts and messages via inline bots never carry one.
+    """
+
+    name: str
+    args: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A button was pressed. `id` is what `Channel.answer_press` needs; `message_id` is the message
+    that carries the button, empty where a form does; `action` and `value` are what the button was
+    made with."""
+
+    id: str
+    action: str
+    value: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """Something that a person sent to the bot, or did.
+
+    `event` is the id that stays the same when the platform delivers it again: the message's id
+    (`m:17`), or that of the press (`p:…`); unique with channel, account and chat. `addressed` is
+    false for group text that is not meant for the bot. `own_words` is false where somebody else wrote
+    the text, or a part of it (a forward, an inline bot's text, a channel's automatic post): such a
+    text executes nothing, whatever it says. `quote` is the text that it replies to or
+    quotes: untrusted. `unreadable` names a kind that cannot be read yet (`voice`, `sticker`).
+    `joined_deaf`: the bot was added to a group in which it cannot see mentions. `edited_command`: a
+    message was edited into a command, which is not carried out. `joined`, `left`: the bot can
+    write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
+    `moved_from`: this chat had that id before. Nobody wrote these three.
+    `form`: a form was sent, and nothing else. `reply_to_id`: the message that this one answers, of
+    `reply_to_person`, where the platform tells.
+    `album`: what files have in common that were sent as one, each as a message of its own.
+    `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
+    that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as
+    far as can be told.
+    """
+
+    address: Address
+    event: str
+    message_id: str
+    sender: Sender
+    sent_at: datetime
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    addressed: bool = True
+    own_words: bool = True
+    command: Command | None = None
+    press: Press | None = None
+    form: Submission | None = None
+    reply_to_id: str | None = None
+    reply_to_person: Sender | None = None
+    quote: str | None = None
+    unreadable: str | None = None
+    joined_deaf: bool = False
+    edited_command: bool = False
+    joined: bool = False
+    left: bool = False
+    moved_from: str | None = None
+    album: str | None = None
+    more_expected_s: float = 0.0
+    seam: str = ""
