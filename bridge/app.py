@@ -23,6 +23,7 @@ from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
 from bridge.data_folder import FolderRefused, held
+from bridge.erase_verb import ERASE, EraseVerb
 from bridge.erasing import shared_scope
 from bridge.errors import ErrorReporter
 from bridge.gate import MICRO, MonthlyGate
@@ -137,6 +138,7 @@ async def serve(
             if console:
                 channels["console"] = signals.terminal = ConsoleChannel(bridge.idle)
             operation = Operation(config, database, data, services, channels)
+            operation.verbs[ERASE] = EraseVerb(bridge.eraser, services.storing)
             bridge.watch_providers(operation.guard.provider_changed)
             await bridge.resume()
             jobs = services.memory.jobs

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.cli.actor import actor
 from bridge.cli.options import FINE, CommandFailed, Options, say
 from memory.errors import StoreError
 
@@ -57,7 +57,7 @@ async def _show(path: Path, wanted: str | None) -> None:
             raise CommandFailed(
                 f"no session {wanted!r} is stored in {path}; galata history lists those that are"
             )
-        await history.record_reading(_actor(), found[0].key)
+        await history.record_reading(actor(), found[0].key)
         await _print(history, found[0])
     finally:
         await database.close()
@@ -97,15 +97,6 @@ async def _print(history: History, entry: SessionEntry) -> None:
 def _marked(mark: Mark) -> str:
     at = mark.created_at[:19].replace("T", " ")
     return f"--- {_MARKS.get(mark.kind, mark.kind)} ({at} UTC) ---"
-
-
-def _actor() -> str:
-    """Who runs this, as the system knows it: a variable could say anything."""
-    user = os.getuid()
-    try:
-        return f"os:{pwd.getpwuid(user).pw_name}"
-    except KeyError:  # in a container
-        return f"os:{user}"
 
 
 def _say(line: str) -> None:

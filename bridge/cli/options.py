@@ -49,6 +49,7 @@ class Options:
     person: str = ""
     by: str = ""
     since: str = ""
+    yes: bool = False
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -34,6 +34,7 @@ _COMMANDS = (
     (("history",), "history:show", "a stored conversation, or the list of them"),
     (("memory", "tidy"), "memory:tidy", "have the running bot tidy every MEMORY.md now"),
     (("memory", "reindex"), "memory:reindex", "build the search index over memory anew"),
+    (("erase",), "erase:erase", "erase for good what is stored of a --person or a --chat"),
     (("error",), "error:show", "what stands behind an error id"),
     (("debug", "refusal"), "debug:refusal", "how a provider's refusal, on standard input, is read"),
     (
@@ -137,6 +138,16 @@ def _add_chat_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--person", default="", metavar="ID", help="for this person")
 
 
+def _add_erase_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--person", default="", metavar="CHANNEL:ID", help="a person, as telegram:42: in all chats"
+    )
+    command.add_argument(
+        "--chat", default="", metavar="CHANNEL:ID", help="a chat, as telegram:-1001234567890"
+    )
+    command.add_argument("--yes", action="store_true", help="without asking")
+
+
 def _add_usage_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--by",
@@ -183,6 +194,7 @@ def _add_list_options(command: argparse.ArgumentParser) -> None:
 
 _MORE_OPTIONS: Mapping[tuple[str, ...], Callable[[argparse.ArgumentParser], None]] = {
     ("config", "show"): _add_chat_options,
+    ("erase",): _add_erase_options,
     ("usage",): _add_usage_options,
     ("debug", "refusal"): _add_refusal_options,
     ("debug", "history"): _add_list_options,
