@@ -20,6 +20,7 @@ from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies, places_of, zone_of
 from bridge.limits.reading import line_of, plain_key
 from bridge.limits.rights import LimitRights
+from bridge.limits.steps import Steps
 from bridge.texts import Say
 from channels.base import Channel, InboundMessage
 from memory.conversations import SessionPlace
@@ -180,7 +181,14 @@ def limits_command(
         overview,
         rights,
         changes,
-        LimitsDialogue(policies, changes, rights, overview, dialogues, channels),
+        LimitsDialogue(
+            Steps(policies, changes, overview, dialogues),
+            changes,
+            rights,
+            overview,
+            dialogues,
+            channels,
+        ),
         LimitsForm(policies, changes, rights, overview, channels),
     )
 
