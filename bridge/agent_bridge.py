@@ -148,6 +148,7 @@ class AgentBridge:
             self._lanes,
             tokens,
             services.inbox,
+            services.chats,
             channels,
             lambda message: self._policy(message)[WHO_CAN_STOP],
             settings.timezone,

@@ -3,7 +3,8 @@
 A stop acts before it is stored: `act` is synchronous. It reaches that person's waiting messages, then
 the active run of the session; other people's messages stay. Rights: the person who asked, owners, and
 where the configuration says so everybody; a chat's admins too, which the platform has to be asked. A
-stop whose platform message is older than what it would hit does nothing to it.
+stop whose platform message is older than what it would hit does nothing to it. A group that has just
+got another id has its run under the former one until that is over.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Final, Literal
 
-from agent.cancel import CancelTokenRegistry
+from agent.cancel import CancelTokenRegistry, Registration
 from bridge.access import Access
+from bridge.chats import place_of
 from bridge.lanes import ActiveRun, Lanes
+from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
 from channels.base import Button, Channel, InboundMessage
+from memory.chats import Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
 
@@ -83,6 +87,7 @@ class Stopping:
         lanes: Lanes,
         tokens: CancelTokenRegistry,
         inbox: Inbox,
+        chats: Chats,
         channels: Mapping[str, Channel],
         who_can_stop: Callable[[InboundMessage], str],
         timezone: tzinfo,
@@ -91,6 +96,7 @@ class Stopping:
         self._lanes = lanes
         self._tokens = tokens
         self._inbox = inbox
+        self._chats = chats
         self._channels = channels
         self._who_can_stop = who_can_stop
         self._timezone = timezone
@@ -103,7 +109,7 @@ class Stopping:
         if message.command is not None:
             return False
         person = message.sender.id
-        return any(known.person == person for known in self._tokens.of_session(place.key))
+        return any(known.person == person for known in self._registered(message, place))
 
     def is_stop(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the message asks to stop something."""
@@ -167,10 +173,23 @@ class Stopping:
     def _target(self, message: InboundMessage, place: SessionPlace) -> ActiveRun | None:
         """A button names its run; a command or word means the conversation's."""
         if message.press is None:
-            return self._lanes.active(place.key)
+            active = map(self._lanes.active, self._keys(message, place))
+            return next((run for run in active if run is not None), None)
         registered = self._tokens.get(message.press.value)
         run = self._lanes.active(registered.session) if registered else None
         return run if run is not None and run.run_id == message.press.value else None
+
+    def _registered(self, message: InboundMessage, place: SessionPlace) -> list[Registration]:
+        """The conversation's requests."""
+        keys = self._keys(message, place)
+        return [known for key in keys for known in self._tokens.of_session(key)]
+
+    def _keys(self, message: InboundMessage, place: SessionPlace) -> list[str]:
+        """The conversation's key, and those that it had while its chat had other ids."""
+        here = place_of(message.address)
+        former = self._chats.names(here) - {here.chat}
+        chats = [chat_key(here.channel, here.account, chat) for chat in sorted(former)]
+        return [place.key, *(rekeyed(place.key, chat) for chat in chats)]
 
     def _local(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._timezone):%H:%M}"
@@ -203,7 +222,7 @@ class Stopping:
         if message.press is not None:
             return ()
         dropped: list[InboxKey] = []
-        for known in self._tokens.of_session(place.key):
+        for known in self._registered(message, place):
             mine = known.person == message.sender.id and known.asked_at <= message.sent_at
             match known.request_id:
                 case (channel, account, chat, event) if mine and known.token.cancel():
@@ -218,7 +237,7 @@ class Stopping:
         if message.press is not None:
             return ()
         stopped: list[InboxKey] = []
-        for known in self._tokens.of_session(place.key):
+        for known in self._registered(message, place):
             mine = self._may_stop(message, known.person) and known.asked_at <= message.sent_at
             match known.request_id:
                 case ("compact", channel, account, chat, event) if mine and known.token.cancel():

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 import bridge.chats
 from agent.messages import user_text
 from bridge.scheduler import Due
@@ -77,6 +79,22 @@ async def test_a_move_waits_for_the_running_answer_and_what_comes_meanwhile_wait
         assert questions == ["[Eve#1] first", "[Bo#2] second", "[Eve#1] third"]
         chats = [reply.to.chat for reply in made.channel.replies if reply.final]
         assert chats[-2:] == [NEW, NEW]
+
+
+@pytest.mark.parametrize("word", ["/cancel", "stop"])
+async def test_a_stop_in_the_new_group_finds_the_run_of_the_old_one(
+    tmp_path: Path, word: str
+) -> None:
+    async with bed(tmp_path, stall=asyncio.Event()) as made:
+        await made.send("first", person="eve", chat=OLD, private=False)
+        await made.until(lambda: made.provider.streaming.is_set())
+        await made.send("second", person="eve", chat=OLD, private=False)
+        await made.bridge.receive(moved(made))
+        await made.send(word, person="eve", chat=NEW, private=False)
+        await made.until(lambda: [f for f in made.channel.finals if "Stopped." in f])
+        await made.bridge.idle()
+        assert [f for f in made.channel.finals if "Waiting messages that I dropped: 1" in f]
+        assert len(made.provider.requests) == 1
 
 
 async def test_a_crash_before_the_rows_followed_is_made_up_at_the_next_start(
