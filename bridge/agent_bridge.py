@@ -151,6 +151,7 @@ class AgentBridge:
             services.chats,
             channels,
             lambda message: self._policy(message)[WHO_CAN_STOP],
+            services.memory.at_work,
             settings.timezone,
         )
         limits = limits_command(

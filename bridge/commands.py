@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
@@ -17,11 +18,11 @@ from bridge.gate import usd
 from bridge.lanes import Lanes
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
-from bridge.memory_commands import MemoryCommands
+from bridge.memory_commands import TIDY, MemoryCommands
 from bridge.outage import Outages
 from bridge.privacy import PrivacyCommands
 from bridge.rights import Rights
-from bridge.stopping import compaction_of
+from bridge.stopping import work_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
@@ -59,6 +60,7 @@ class Commands:
         self._lanes = lanes
         self._tokens = tokens
         self._limits = limits
+        self._memory = memory
         self._privacy = privacy
         self._rights = rights
         self._handlers: Handlers = {
@@ -73,6 +75,7 @@ class Commands:
             "undo": self._undo,
             **limits.commands,
             **memory.commands,
+            "memory": self._memory_now,
             **privacy.commands,
             **erasing.subcommands,
         }
@@ -185,16 +188,34 @@ class Commands:
         if await self._is_answering(place):
             return say("not_while_running")
         focus = message.command.args if message.command else ""
-        request = compaction_of(message)
+        return await self._stoppable(
+            message, place, self._context.compact(message, place, focus, say)
+        )
+
+    async def _memory_now(
+        self, message: InboundMessage, place: SessionPlace, say: Say
+    ) -> str | None:
+        """`/memory tidy` asks a model; the others are done at once, and never by half."""
+        working = self._memory.show(message, place, say)
+        if message.command is None or message.command.args.split() != [TIDY]:
+            return await working
+        return await self._stoppable(message, place, working)
+
+    async def _stoppable(
+        self, message: InboundMessage, place: SessionPlace, working: Coroutine[Any, Any, str]
+    ) -> str | None:
+        """What a command answers that a stop reaches while it works; None when one did, which
+        answers."""
+        request = work_of(message)
         token = self._tokens.register(request, place.key, message.sender.id, message.sent_at)
-        work = asyncio.create_task(self._context.compact(message, place, focus, say))
+        work = asyncio.create_task(working)
         token.bind(work)
         try:
             return await work
         except asyncio.CancelledError:
             if not token.cancelled:
                 raise  # the process is stopping
-            return None  # the stop answers
+            return None
         finally:
             self._tokens.release(request)
 

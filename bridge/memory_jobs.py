@@ -65,6 +65,7 @@ class MemoryJobs:
         self._jobs = jobs
         self._planned_on: date | None = None
         self._sessions: set[int] = set()  # those whose scope was planned because they were flushed
+        self._at_work: Counter[str] = Counter()  # scopes
         self._planned: dict[str, str] = {}  # scope -> the zone that its jobs are planned in
 
     @property
@@ -122,9 +123,21 @@ class MemoryJobs:
 
     # What others ask for ----------------------------------------------------------------------------
 
+    def at_work(self, scope: str) -> bool:
+        """Whether that memory is being tidied."""
+        return self._at_work[scope] > 0
+
     async def tidy(self, scope: str, now: datetime) -> Night | None:
         """Flush and consolidate now; None where the chat has no conversation. Raises `OSError`,
         `StoreError`."""
+        self._at_work[scope] += 1
+        try:
+            return await self._tidy(scope, now)
+        finally:
+            self._at_work[scope] -= 1
+            self._at_work += Counter()  # forgets those that are at zero
+
+    async def _tidy(self, scope: str, now: datetime) -> Night | None:
         await self._flush_chat(scope, now)
         for session in await self._marks.sessions_of(chat_of_scope(scope)):
             owner = await self._flushing.owner(session)

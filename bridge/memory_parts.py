@@ -19,8 +19,9 @@ from bridge.limits.policies import ChatPolicies, zone_of
 from bridge.memory_calls import Allowance, AllowanceOf, MemoryCalls
 from bridge.memory_jobs import MemoryJobs, Report
 from bridge.ratios import Ratios
-from bridge.session import chat_of_scope
+from bridge.session import chat_of_scope, memory_scope
 from bridge.tools import ConversationInfo, CurrentTime
+from channels.base import Address
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.flushed import FlushMarks
@@ -57,6 +58,10 @@ class MemoryParts:
                 for scope in scopes:
                     await stack.enter_async_context(self.jobs.consolidation.paused(scope))
             yield
+
+    def at_work(self, address: Address) -> bool:
+        """Whether the memory of that chat is being tidied."""
+        return self.jobs is not None and self.jobs.at_work(memory_scope(address))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from bridge.chats import place_of
 from bridge.lanes import ActiveRun, Lanes
 from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
-from channels.base import Button, Channel, InboundMessage
+from channels.base import Address, Button, Channel, InboundMessage
 from memory.chats import Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
@@ -35,17 +35,17 @@ WhoCanStop = Literal["asker_and_admins", "anyone"]
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """What a stop has done. `again`: the run was being stopped already; `waiting`: messages that
-    are dropped; `compactions`: the /compact whose summaries were under way."""
+    are dropped; `works`: the commands that were at work with a model."""
 
     run: ActiveRun | None = None
     again: bool = False
     waiting: tuple[InboxKey, ...] = ()
-    compactions: tuple[InboxKey, ...] = ()
+    works: tuple[InboxKey, ...] = ()
 
     @property
     def running(self) -> tuple[InboxKey, ...]:
         """The messages that were being answered."""
-        return (*(self.run.requests if self.run is not None else ()), *self.compactions)
+        return (*(self.run.requests if self.run is not None else ()), *self.works)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class StopAnswer:
     spent: bool = False
 
 
-def compaction_of(message: InboundMessage) -> tuple[str, ...]:
-    """The request of a /compact: unlike a question, it does not wait to be asked."""
-    return ("compact", *key_of(message))
+def work_of(message: InboundMessage) -> tuple[str, ...]:
+    """The request of a command that asks a model: unlike a question, it does not wait to be asked."""
+    return ("work", *key_of(message))
 
 
 def was_stop(act: InboundMessage) -> bool:
@@ -90,8 +90,11 @@ class Stopping:
         chats: Chats,
         channels: Mapping[str, Channel],
         who_can_stop: Callable[[InboundMessage], str],
+        is_tidying: Callable[[Address], bool],
         timezone: tzinfo,
     ) -> None:
+        """`is_tidying`: whether the memory of that chat is being tidied by the clock or for somebody
+        else, which goes on."""
         self._access = access
         self._lanes = lanes
         self._tokens = tokens
@@ -99,6 +102,7 @@ class Stopping:
         self._chats = chats
         self._channels = channels
         self._who_can_stop = who_can_stop
+        self._is_tidying = is_tidying
         self._timezone = timezone
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
@@ -121,14 +125,14 @@ class Stopping:
     ) -> Stopped:
         """Stop now what the message may stop."""
         waiting = self._drop_waiting(message, place)
-        compactions = self._stop_compactions(message, place)
+        works = self._stop_works(message, place)
         run = self._target(message, place)
         if run is None or not (as_admin or self._may_stop(message, run.person)):
-            return Stopped(waiting=waiting, compactions=compactions)
+            return Stopped(waiting=waiting, works=works)
         if _is_older(message, run):
-            return Stopped(waiting=waiting, compactions=compactions)
+            return Stopped(waiting=waiting, works=works)
         again = not run.token.cancel()
-        return Stopped(run, again, waiting, compactions)
+        return Stopped(run, again, waiting, works)
 
     async def finish(
         self, message: InboundMessage, place: SessionPlace, stopped: Stopped, say: Say
@@ -145,7 +149,7 @@ class Stopping:
             return StopAnswer(say("already_stopping"))
         if stopped.run is not None:
             return StopAnswer(say("stopped") if message.press is not None else "")
-        if stopped.compactions:
+        if stopped.works:
             return StopAnswer(say("stopped"))
         return await self._nothing_stopped(message, place, say)
 
@@ -165,6 +169,8 @@ class Stopping:
                 for run in elsewhere
             )
             return StopAnswer(say("running_elsewhere"), buttons)
+        if self._is_tidying(message.address):
+            return StopAnswer(say("nothing_running_but_tidying"))
         ended_as = self._lanes.just_ended(place.key)
         if (ended_as or await self._inbox.last_outcome(place.key)) == "answered":
             return StopAnswer(say("nothing_running_complete"))
@@ -231,16 +237,14 @@ class Stopping:
                     pass
         return tuple(dropped)
 
-    def _stop_compactions(
-        self, message: InboundMessage, place: SessionPlace
-    ) -> tuple[InboxKey, ...]:
+    def _stop_works(self, message: InboundMessage, place: SessionPlace) -> tuple[InboxKey, ...]:
         if message.press is not None:
             return ()
         stopped: list[InboxKey] = []
         for known in self._registered(message, place):
             mine = self._may_stop(message, known.person) and known.asked_at <= message.sent_at
             match known.request_id:
-                case ("compact", channel, account, chat, event) if mine and known.token.cancel():
+                case ("work", channel, account, chat, event) if mine and known.token.cancel():
                     stopped.append((channel, account, chat, event))
                 case _:
                     pass

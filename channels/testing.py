@@ -139,6 +139,8 @@ class FakeChannel:
     admins: set[str] | None = field(default_factory=set[str])
     unreachable: set[str] = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    fetching: asyncio.Event = field(default_factory=asyncio.Event)
+    hold_files: bool = False  # a download has no end
     failures: list[Exception] = field(default_factory=list[Exception])
     hold_after: int | None = None
     stall_after: int | None = None
@@ -228,6 +230,9 @@ class FakeChannel:
 
     async def fetch(self, attachment: Attachment) -> bytes:
         """What `files` holds under the attachment's ref."""
+        self.fetching.set()
+        if self.hold_files:
+            await asyncio.Event().wait()
         if attachment.ref not in self.files:
             raise FileRefused("gone")
         return self.files[attachment.ref]

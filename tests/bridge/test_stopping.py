@@ -14,6 +14,7 @@ from agent.history import violations
 from agent.messages import JsonObject
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from channels.base import Attachment
 from channels.errors import NotStored
 from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
@@ -45,7 +46,7 @@ async def test_a_stop_during_a_tool_tells_what_took_effect_and_what_is_unknown(
     tmp_path: Path,
 ) -> None:
     tool = Hanging()
-    step = calls(("a", "book", {}), ("b", "pay", {}), text="I book and pay.")
+    step = calls(("a", "book", {}), ("b", "pay", {}), ("c", "book", {}), text="I book and pay.")
     async with bed(tmp_path, [step, "fine"], more_tools=[Quick(), tool]) as it:
         await it.send("book it")
         await tool.begun.wait()
@@ -62,7 +63,30 @@ async def test_a_stop_during_a_tool_tells_what_took_effect_and_what_is_unknown(
         texts = [getattr(result.content[0], "text", "") for result in results]
         assert texts[0] == "booked"
         assert texts[1].startswith("Outcome unknown: stopped by the user")
+        assert texts[2] == "Cancelled by user before this tool finished."
+        assert it.said()[-2][1].count("[Stopped by the user.]") == 1
         assert violations(it.provider.requests[-1].messages) == []
+
+
+@pytest.mark.parametrize("how", ["command", "button"])
+async def test_a_stop_ends_a_download_and_the_next_message_is_answered(
+    tmp_path: Path, how: str
+) -> None:
+    async with bed(tmp_path, ["fine"]) as it:
+        it.channel.hold_files = True
+        picture = Attachment("image", "p", "photo.jpg", "image/jpeg")
+        await it.bridge.receive(replace(it.channel.message("look"), attachments=(picture,)))
+        await it.channel.fetching.wait()
+        if how == "button":
+            await it.bridge.receive(it.channel.press(it.channel.replies[0]))
+        else:
+            await it.send("/cancel")
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert it.channel.finals == ["Stopped."]
+        assert it.provider.requests == []
+        assert await it.ask("and now?") == "fine"
+        assert it.said()[-1] == ("user", "and now?")
 
 
 async def test_a_second_stop_says_that_it_is_being_stopped(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from bridge.cli.running import ask_running
 from bridge.memory_jobs import CONSOLIDATION
 from memory.database import Database
 from memory.jobs import Jobs
 from tests.e2e.bed import config, llm_server, running, telegram_settings
-from tests.servers.telegram import TelegramServer
+from tests.servers.llm import LlmRequest
+from tests.servers.telegram import Chat, Message, TelegramServer
 
 FACT = "prefers metric units"
 
@@ -26,9 +26,21 @@ def proposal(text: str) -> str:
     return json.dumps({"changes": [{"do": "add", "text": text, "sources": ["s1"]}]})
 
 
-async def answered(chat: Any, text: str, shown: str) -> str:
+def night_model(request: LlmRequest) -> str:
+    """One entry from the notes that it is shown; nothing to note of what was said since."""
+    return proposal(f"Ana {FACT}") if FACT in str(request.messages) else "(nothing)"
+
+
+async def answered(chat: Chat, text: str, shown: str) -> str:
     chat.send(text)
-    return str((await chat.wait_for_text(lambda said: shown in said)).text)
+    said: Message = await chat.wait_for_message(lambda message: shown in message.text)
+    return said.text
+
+
+async def plan_a_night(data: Path, scope: str) -> None:
+    database = await Database.open_beside(data / "galata.db", to_write=True)
+    await Jobs(database).once(CONSOLIDATION, scope, datetime(2100, 1, 1, tzinfo=UTC))
+    await database.close()
 
 
 async def test_what_was_said_is_noted_tidied_told_and_known(tmp_path: Path) -> None:
@@ -70,12 +82,39 @@ async def test_an_operator_has_every_memory_tidied_through_the_socket(tmp_path: 
             await answered(chat, f"I {FACT}", "Noted.")
             llm.answer("Welcome.")
             await answered(chat, "thanks", "Welcome.")  # by then the first answer is stored
-            account = telegram.bot.id
-            database = await Database.open_beside(tmp_path / "galata.db", to_write=True)
-            scope = f"person:telegram:{account}:{chat.id}"
-            await Jobs(database).once(CONSOLIDATION, scope, datetime(2100, 1, 1, tzinfo=UTC))
-            await database.close()
+            await plan_a_night(tmp_path, f"person:telegram:{telegram.bot.id}:{chat.id}")
             llm.answer(f"- [1] Ana {FACT}.")
             llm.answer(proposal(f"Ana {FACT}"))
             assert await asyncio.to_thread(ask_running, tmp_path, "memory_tidy") == {"changed": 1}
+            assert FACT in files(tmp_path, "*/MEMORY.md")
+
+
+async def test_a_stop_ends_ones_own_tidying_and_answers_but_not_the_nights_work(
+    tmp_path: Path,
+) -> None:
+    async with TelegramServer() as telegram, llm_server() as llm:
+        ana = telegram.user("Ana", language_code="en")
+        chat = telegram.private(ana)
+        owned = telegram_settings(telegram, owners=[str(ana.id)])
+        async with running(config(llm, telegram=owned), tmp_path):
+            await telegram.wait_for_poll()
+            llm.answer("Noted.")
+            await answered(chat, f"I {FACT}", "Noted.")
+            await telegram.wait_for(lambda: not chat.messages[-1].buttons)
+            own = llm.answer("the notes").stall_after(0)
+            chat.send("/memory tidy")
+            await own.reached.wait()
+            await answered(chat, "/cancel", "Stopped.")
+            await llm.wait_for(lambda: llm.requests[-1].disconnected)
+            await plan_a_night(tmp_path, f"person:telegram:{telegram.bot.id}:{chat.id}")
+            nightly = llm.answer(f"- [1] Ana {FACT}.").stall_after(0)
+            night = asyncio.create_task(asyncio.to_thread(ask_running, tmp_path, "memory_tidy"))
+            await nightly.reached.wait()
+            await answered(chat, "/cancel", "I am tidying this chat's memory; that goes on.")
+            llm.answer("A long answer, indeed.").stall_after(1)
+            await answered(chat, "and now?", "A long")
+            assert "Stopped." in await answered(chat, "stop", "answer, i\n\nStopped.")
+            llm.default = night_model
+            nightly.release()
+            assert await night == {"changed": 1}
             assert FACT in files(tmp_path, "*/MEMORY.md")
