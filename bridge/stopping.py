@@ -16,12 +16,11 @@ from typing import Final, Literal
 
 from agent.cancel import CancelTokenRegistry, Registration
 from bridge.access import Access
-from bridge.chats import place_of
 from bridge.lanes import ActiveRun, Lanes
 from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage
-from memory.chats import Chats
+from memory.chats import ChatPlace, Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
 
@@ -192,7 +191,8 @@ class Stopping:
 
     def _keys(self, message: InboundMessage, place: SessionPlace) -> list[str]:
         """The conversation's key, and those that it had while its chat had other ids."""
-        here = place_of(message.address)
+        address = message.address
+        here = ChatPlace(address.channel, address.account, address.chat)
         former = self._chats.names(here) - {here.chat}
         chats = [chat_key(here.channel, here.account, chat) for chat in sorted(former)]
         return [place.key, *(rekeyed(place.key, chat) for chat in chats)]
