@@ -39,6 +39,17 @@ async def asked(inbox: Inbox, channel: SlackChannel, question: str) -> InboundMe
     return message
 
 
+async def listing(
+    server: SlackServer, channel: SlackChannel, inbox: Inbox, question: str = "Which?"
+) -> tuple[User, Conversation, Message]:
+    """Ana's direct message with such a list."""
+    ana = server.user("Ana")
+    dm = server.dm(ana)
+    dm.send("go")
+    await asked(inbox, channel, question)
+    return ana, dm, dm.from_bot[0]
+
+
 @pytest.mark.parametrize("private", [True, False])
 async def test_spent_buttons_go_and_the_text_stays(
     server: SlackServer,
@@ -68,11 +79,8 @@ async def test_spent_buttons_go_and_the_text_stays(
 async def test_what_is_not_spent_stays(
     server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
 ) -> None:
-    ana = server.user("Ana")
-    dm = server.dm(ana)
-    dm.send("go")
-    await asked(inbox, channel, "Which?")
-    press = await pressed(inbox, dm, dm.from_bot[0], ana)
+    ana, dm, listed = await listing(server, channel, inbox)
+    press = await pressed(inbox, dm, listed, ana)
     await channel.answer_press(press, "Stopped.")
     assert len(dm.from_bot[0].buttons) == 2
     assert [call.method for call in server.calls][-1] == "chat.postEphemeral"
@@ -81,11 +89,8 @@ async def test_what_is_not_spent_stays(
 async def test_after_a_restart_spent_buttons_still_go(
     server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
 ) -> None:
-    ana = server.user("Ana")
-    dm = server.dm(ana)
-    dm.send("go")
-    await asked(inbox, channel, "Which?")
-    press = await pressed(inbox, dm, dm.from_bot[0], ana)
+    ana, dm, listed = await listing(server, channel, inbox)
+    press = await pressed(inbox, dm, listed, ana)
     later = make_channel(server)
     await later.answer_press(press, "It is over.", spent=True)
     await taken_away()
@@ -170,11 +175,8 @@ async def test_taking_buttons_away_never_raises(
     inbox: Inbox,
     method: str,
 ) -> None:
-    ana = server.user("Ana")
-    dm = server.dm(ana)
-    dm.send("go")
-    await asked(inbox, channel, "Which?")
-    press = await pressed(inbox, dm, dm.from_bot[0], ana)
+    ana, dm, listed = await listing(server, channel, inbox)
+    press = await pressed(inbox, dm, listed, ana)
     fault = server.fail_next(method, error="channel_not_found")
     await channel.answer_press(press, "", spent=True)
     await taken_away()
@@ -197,21 +199,11 @@ async def test_a_message_that_is_gone_is_left_alone(
     assert server.calls_to("chat.update") == []
 
 
-@pytest.mark.parametrize("private", [True, False])
 async def test_a_reply_takes_the_place_of_the_message_that_was_pressed(
-    server: SlackServer,
-    channel: SlackChannel,
-    listening: Listening,
-    inbox: Inbox,
-    private: bool,
+    server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
 ) -> None:
-    ana = server.user("Ana")
-    server.subscriptions.discard("app_mention")
-    where = server.dm(ana) if private else server.channel("general", members=[ana])
-    where.send("go" if private else "<@BOT> go")
-    await asked(inbox, channel, "Which?")
-    (listed,) = where.from_bot
-    press = await pressed(inbox, where, listed, ana)
+    ana, dm, listed = await listing(server, channel, inbox)
+    press = await pressed(inbox, dm, listed, ana)
     apply = Button("Apply", "limits", "a:7")
     assert await channel.replace(press, OutboundReply("2 → **3**", buttons=(apply,)))
     assert listed.shown.startswith("2 → **3**")
