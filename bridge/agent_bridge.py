@@ -40,6 +40,7 @@ from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.overheard import Overheard, listens
 from bridge.privacy import PrivacyCommands
+from bridge.private_talks import PrivateTalks
 from bridge.questions import Questions, asks
 from bridge.rights import Rights
 from bridge.session import session_of
@@ -124,11 +125,10 @@ class AgentBridge:
             self._take_up,
             services.policies.files.erase,
         )
+        in_quiet = quiet(holds, services.chats, services.memory)
+        self.talks = PrivateTalks(services.talks, services.folders, services.jobs, in_quiet)
         self.eraser = Eraser(
-            services.traces,
-            services.chats,
-            services.folders,
-            quiet(holds, services.chats, services.memory),
+            services.traces, services.chats, services.folders, in_quiet, self.talks.forget
         )
         backlog = self._backlog = Backlog(
             services.backlog,
@@ -174,10 +174,11 @@ class AgentBridge:
             self._outages,
             tokens,
             limits,
-            MemoryCommands(services, rights),
+            MemoryCommands(services, rights, self.talks),
             PrivacyCommands(services, rights, channels),
             EraseCommands(self.eraser, services, rights),
             rights,
+            self.talks,
         )
         self._questions = Questions(
             services.inbox,
@@ -292,6 +293,7 @@ class AgentBridge:
         """After a start: deliver what is in the outbox, carry out stored commands, then take up every
         open message."""
         services, here = self._services, tuple(self._channels)
+        await self.talks.load()
         await self.chats.settle()
         for reply in await services.outbox.open_replies(here):
             self._beside.start(self._deliveries.resume(reply), "resumed delivery")
@@ -344,7 +346,8 @@ class AgentBridge:
 
     def _place(self, message: InboundMessage) -> SessionPlace:
         scope = self._policy(message)[CONVERSATION]
-        return session_of(message.address, message.sender.id, scope)
+        usual = session_of(message.address, message.sender.id, scope)
+        return self.talks.place(message.address, usual)
 
     def _policy(self, message: InboundMessage) -> Policy:
         return self._policies.of(message.address, message.sender.id)

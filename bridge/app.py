@@ -36,6 +36,7 @@ from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.pictures import Pictures
+from bridge.private_talks import LIMIT_S as END_S
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.scheduler import Handler
@@ -61,12 +62,14 @@ from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
+from memory.jobs import Jobs
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import Runs
+from memory.talks import END, Talks
 from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
@@ -143,13 +146,14 @@ async def serve(
             await bridge.resume()
             jobs = services.memory.jobs
             erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
+            end = Handler(bridge.talks.by_the_clock, END_S)
             upkeep = Upkeep(
                 config,
                 database,
                 data,
                 services,
                 group,
-                more_handlers={ERASE_GONE: erase, **(jobs.handlers if jobs else {})},
+                more_handlers={ERASE_GONE: erase, END: end, **(jobs.handlers if jobs else {})},
                 more_plans={ERASE_GONE: NIGHTLY},
             )
             helpers = [
@@ -254,6 +258,8 @@ def turn_services(
         backlog=BacklogStore(database),
         folders=ChatFolders(data),
         traces=PersonTraces(database, data / MEMORY, shared_scope),
+        talks=Talks(database),
+        jobs=Jobs(database),
         memory=memory_parts(config, ground, models),
         notebook=notebook,
         transcripts=Transcripts(database, data / TRANSCRIPTS),

@@ -54,6 +54,7 @@ TABLE: Final = (
     _C("cancel", group="asker", helped=True),
     _C("stop", group="asker"),
     _C("new", changes=True, helped=True),
+    _C("private", group="nobody", changes=True, helped=True),
     _C("retry", helped=True),
     _C("resend", helped=True),
     _C("undo", changes=True, helped=True),

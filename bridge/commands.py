@@ -21,6 +21,7 @@ from bridge.limits.keys import MODEL
 from bridge.memory_commands import TIDY, MemoryCommands
 from bridge.outage import Outages
 from bridge.privacy import PrivacyCommands
+from bridge.private_talks import PrivateTalks
 from bridge.rights import Rights
 from bridge.stopping import work_of
 from bridge.texts import Say
@@ -51,6 +52,7 @@ class Commands:
         privacy: PrivacyCommands,
         erasing: EraseCommands,
         rights: Rights,
+        talks: PrivateTalks,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -63,11 +65,13 @@ class Commands:
         self._memory = memory
         self._privacy = privacy
         self._rights = rights
+        self._talks = talks
         self._handlers: Handlers = {
             "start": self._start,
             "help": self._help,
             "ask": self._ask,
             "new": self._new,
+            "private": self._private,
             "status": self._status,
             "whoami": self._whoami,
             "compact": self._compact,
@@ -180,9 +184,18 @@ class Commands:
     async def _new(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
         if await self._is_answering(place):
             return say("new_while_running")
+        if await self._talks.end(message.address):
+            return say("private_over")
         session = await self._services.conversations.open(place)
         await self._services.conversations.begin_new(session)
         return say("new")
+
+    async def _private(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
+        if await self._is_answering(place):
+            return say("new_while_running")
+        await self._talks.begin(message.address)
+        days = self._services.storing.backup_days
+        return say("private") + (" " + say("private_backups", days=days) if days else "")
 
     async def _compact(self, message: InboundMessage, place: SessionPlace, say: Say) -> str | None:
         if await self._is_answering(place):

@@ -52,12 +52,19 @@ class Eraser:
     """Methods may raise `Busy`, `OSError` and `StoreError`; what was interrupted can be done again."""
 
     def __init__(
-        self, traces: PersonTraces, chats: Chats, folders: ChatFolders, quiet: Quiet
+        self,
+        traces: PersonTraces,
+        chats: Chats,
+        folders: ChatFolders,
+        quiet: Quiet,
+        erased: Callable[[ChatPlace], None] = lambda place: None,
     ) -> None:
+        """`erased` hears of each chat that is gone."""
         self._traces = traces
         self._chats = chats
         self._folders = folders
         self._quiet = quiet
+        self._erased = erased
 
     async def chat(self, place: ChatPlace, by: str) -> None:
         """All of one chat, in which people still are. `by`: who has wanted it, for the audit table."""
@@ -102,6 +109,7 @@ class Eraser:
     async def _chat(self, place: ChatPlace, by: str) -> None:
         await erase_folders(self._chats, self._folders, place)
         await self._chats.erase(place, alive=True, by=by)
+        self._erased(place)
 
 
 async def erase_folders(chats: Chats, folders: ChatFolders, place: ChatPlace) -> None:

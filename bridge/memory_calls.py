@@ -101,9 +101,13 @@ class MemoryCalls:
             await self._admit_in_chat(allowance)
 
     async def _admit_in_chat(self, allowance: Allowance) -> None:
-        """What is booked to nobody today is what the memory has used."""
+        """What is booked to nobody is what the memory has used."""
         used = await self._usage.used(allowance.place, NOBODY, allowance.zone)
-        own = {"chat_cost": used.person_cost, "chat_tokens": used.person_tokens}
+        own = {
+            "chat_cost": used.person_cost,
+            "chat_tokens": used.person_tokens,
+            "month_cost": used.person_month_cost,
+        }
         for cap in allowance.caps:
             if cap.measure in ("person_cost", "person_tokens"):
                 continue

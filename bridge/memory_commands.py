@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from bridge.answers import Handlers
 from bridge.limits.policies import zone_of
 from bridge.overnight import outcome
+from bridge.private_talks import PrivateTalks
 from bridge.rights import Rights
 from bridge.session import chat_scope, memory_scope
 from bridge.speakers import plain_name
@@ -37,7 +38,8 @@ TIDY = "tidy"  # and to have the night's work done now
 class MemoryCommands:
     """Whose memory it is follows from where the command was sent."""
 
-    def __init__(self, services: TurnServices, rights: Rights) -> None:
+    def __init__(self, services: TurnServices, rights: Rights, talks: PrivateTalks) -> None:
+        self._talks = talks
         self._services = services
         self._notebook = services.notebook
         self._rights = rights
@@ -86,6 +88,8 @@ class MemoryCommands:
         text = message.command.args.strip() if message.command else ""
         if not text:
             return say("remember_what")
+        if self._talks.of(message.address) is not None:
+            return say("private_no_memory")
         chat, private = chat_scope(message.address), message.address.private
         zone = zone_of(self._services.policies.of(message.address, message.sender.id))
         try:

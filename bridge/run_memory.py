@@ -17,6 +17,7 @@ from memory.authors import Member, Receipt
 from memory.conversations import Context
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, heard
+from memory.scopes import MARK
 from memory.snapshots import MOST_SNAPSHOT
 
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
@@ -65,8 +66,9 @@ class RunMemory:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """To search, read, remember and forget."""
-        return memory_tools(self._memory)
+        """To search, read, remember and forget; of a private conversation nothing is written down."""
+        tools = memory_tools(self._memory)
+        return tools[:2] if MARK in self._plan.session_key else tools
 
     @property
     def receipts(self) -> list[Receipt]:

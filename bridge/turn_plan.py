@@ -28,12 +28,14 @@ from memory.conversations import Conversations
 from memory.dialogues import Dialogues
 from memory.folders import ChatFolders
 from memory.inbox import Inbox
+from memory.jobs import Jobs
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import BegunRun, Runs
+from memory.talks import Talks
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
@@ -64,6 +66,8 @@ class TurnServices:
     backlog: BacklogStore
     folders: ChatFolders
     traces: PersonTraces
+    talks: Talks
+    jobs: Jobs
     memory: MemoryParts
     transcripts: Transcripts
     ratios: Ratios

@@ -35,7 +35,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What is used: by the whole chat today and this month, by the person today. Costs are in
+    """What is used: by the whole chat today and this month, by the person too. Costs are in
     micro-dollars; reservations of running requests are in it."""
 
     day: Day
@@ -45,6 +45,7 @@ class Used:
     person_tokens: int = 0
     month_cost: int = 0
     month_tokens: int = 0
+    person_month_cost: int = 0
 
 
 Measure = Literal["chat_cost", "chat_tokens", "person_cost", "person_tokens", "month_cost"]
@@ -111,12 +112,14 @@ LATEST = (
 )
 _HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
 SUMS = (
-    "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost, month.tokens"  # noqa: S608
+    "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost, month.tokens,"  # noqa: S608
+    " month.own_cost"
     " FROM (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
     " COALESCE(SUM(cost_microusd) FILTER (WHERE person = :person), 0) AS own_cost,"
     " COALESCE(SUM(tokens) FILTER (WHERE person = :person), 0) AS own_tokens"
     f" {_HERE} AND began_at = :day) AS today,"
-    " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens"
+    " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
+    " COALESCE(SUM(cost_microusd) FILTER (WHERE person = :person), 0) AS own_cost"
     f" {_HERE} AND began_at >= :since AND day >= :first) AS month"
 )
 

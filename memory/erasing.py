@@ -62,6 +62,14 @@ def erase(
     account = place[:2]
     ids = sorted(names)
     sessions = [id_ for name in ids for id_ in _sessions(connection, account, name)]
+    erase_sessions(connection, sessions, alive=alive)
+    for name in ids:
+        _rest(connection, (*account, name), alive=alive)
+    record(connection, by, "chat.erased", ":".join(place), f"{len(sessions)} conversations")
+
+
+def erase_sessions(connection: sqlite3.Connection, sessions: Iterable[int], *, alive: bool) -> None:
+    """Everything of these sessions; for use inside a write."""
     for session in sessions:
         connection.execute(_TOTALS, (session,))
         connection.execute("DELETE FROM usage WHERE session_id = ?", (session,))
@@ -73,9 +81,6 @@ def erase(
                 (session,),
             )
         connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-    for name in ids:
-        _rest(connection, (*account, name), alive=alive)
-    record(connection, by, "chat.erased", ":".join(place), f"{len(sessions)} conversations")
 
 
 def _sessions(connection: sqlite3.Connection, account: tuple[str, str], chat: str) -> Sequence[int]:
@@ -88,7 +93,8 @@ def _sessions(connection: sqlite3.Connection, account: tuple[str, str], chat: st
 def _rest(connection: sqlite3.Connection, place: tuple[str, str, str], *, alive: bool) -> None:
     """What names the chat itself. A move stays known: the configuration may name the old id."""
     where = "channel = ? AND account = ? AND chat = ?"
-    connection.execute(f"DELETE FROM dialogues WHERE {where}", place)  # noqa: S608 - no value in it
+    for table in ("dialogues", "private_talks"):
+        connection.execute(f"DELETE FROM {table} WHERE {where}", place)  # noqa: S608 - our names
     if alive:
         connection.execute(f"{_WITHOUT_TEXT} WHERE {where}", place)
         _book_to_nobody(connection, where, place)
@@ -101,6 +107,8 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str], *, alive:
         )
     drop_index(connection, place)
     for table, column in NAMES:
+        if alive and table == "memory_off":
+            continue  # it stays switched off
         for value in names_of(connection, table, column, place):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (value,))  # noqa: S608
 

@@ -10,6 +10,7 @@ from agent.messages import decode
 from memory.clock import stamp
 from memory.database import Database
 from memory.flush import Unflushed
+from memory.scopes import MARK
 
 MOST_AT_ONCE = 400  # messages that are read together
 
@@ -20,6 +21,7 @@ _UNFLUSHED = (
     " AND b.kind = 'new' AND b.start_id <= m.id), 0) AS conversation"
     " FROM messages m LEFT JOIN runs r ON r.run_id = m.run_id"
     " WHERE m.session_id = :s AND m.id > :after"
+    " AND NOT EXISTS (SELECT 1 FROM sessions p WHERE p.id = :s AND p.key GLOB :private)"
     " AND m.id < COALESCE((SELECT MIN(o.id) FROM messages o JOIN runs u ON u.run_id = o.run_id"
     " WHERE o.session_id = :s AND o.id > :after AND u.state <> 'settled'), :all)"
     " AND NOT EXISTS (SELECT 1 FROM flushed f WHERE f.session_id = :s"
@@ -28,6 +30,7 @@ _UNFLUSHED = (
     " ORDER BY m.id LIMIT :most"
 )
 _ALL = 2**62
+PRIVATE = f"*{MARK}*"  # sessions of which nothing is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,13 @@ class FlushMarks:
         after, foreign = marks[0]
         rows = await self._database.read(
             _UNFLUSHED,
-            {"s": session, "after": after or 0, "all": _ALL, "most": MOST_AT_ONCE},
+            {
+                "s": session,
+                "after": after or 0,
+                "all": _ALL,
+                "most": MOST_AT_ONCE,
+                "private": PRIVATE,
+            },
         )
         return Waiting(tuple(map(_unflushed, rows)), foreign)
 
@@ -118,7 +127,9 @@ class FlushMarks:
             " COALESCE((SELECT MAX(f.last_id) FROM flushed f WHERE f.session_id = s.id), 0) AS mark,"
             " COALESCE((SELECT MAX(b.start_id) FROM boundaries b WHERE b.session_id = s.id"
             "  AND b.kind = 'new'), 0) AS began"
-            " FROM sessions s) WHERE last > mark AND newest <= ?" + where + " ORDER BY newest",
+            f" FROM sessions s WHERE s.key NOT GLOB '{PRIVATE}') WHERE last > mark AND newest <= ?"
+            + where
+            + " ORDER BY newest",
             (stamp(quiet_since), *(chat or ())),
         )
         return [_open(row) for row in rows]

@@ -23,7 +23,7 @@ from agent.messages import MessageFormatError, TextBlock, decode
 from memory.database import Database
 from memory.files import read
 from memory.pieces import Piece, entry_pieces, pieces
-from memory.scopes import FACTS, ChatScope, day_of, scope_path
+from memory.scopes import FACTS, MARK, ChatScope, day_of, scope_path
 
 FILES_AT_ONCE = 20  # in one write; measured: 15 ms for day files of 4,000 characters
 MESSAGES_AT_ONCE = 100
@@ -184,8 +184,9 @@ class Indexer:
         upto = owner.upto
         while True:
             rows = await self._database.read(
-                "SELECT id, run_id, body, created_at FROM messages WHERE session_id IN"
-                " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)"
+                "SELECT id, run_id, body, created_at FROM messages WHERE session_id IN"  # noqa: S608
+                " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?"
+                f" AND key NOT GLOB '*{MARK}*')"
                 " AND id > ? ORDER BY id LIMIT ?",
                 (chat.channel, chat.account, chat.chat, upto, MESSAGES_AT_ONCE),
             )

@@ -34,6 +34,7 @@ CHAT_COLUMNS: Final = frozenset(
         ("memory_changes", "scope"),
         ("read_days", "scope"),
         ("nights", "scope"),
+        ("memory_off", "scope"),
     }
 )
 """The columns that `carry` rewrites."""
@@ -58,6 +59,7 @@ NAMES: Final = (
     ("memory_changes", "scope"),
     ("read_days", "scope"),
     ("nights", "scope"),
+    ("memory_off", "scope"),
 )
 """Columns with names such as `kind:channel:account:chat:…` or `channel:account:chat:…`."""
 

@@ -16,6 +16,9 @@ from typing import Final
 
 FACTS: Final = "MEMORY.md"
 CHANGES: Final = "changes"
+MARK: Final = ":p="
+"""Stands in the keys of sessions of which nothing is kept, and in no other: what a key is made of has
+no colon."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _DAY_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 

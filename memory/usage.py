@@ -115,7 +115,7 @@ class UsageStore:
         day = day_of(datetime.now(UTC), zone, latest_of(rows))
         found = await self._database.read(SUMS, sums(place, person, day, month=month))
         values = [int(value) for value in found[0]]
-        return Used(day, *(values if month else [*values[:4], 0, 0]))
+        return Used(day, *(values if month else values[:4]))
 
     async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> int:
         """What all calls since `start` cost together, in micro-dollars; or those for some

@@ -28,7 +28,7 @@ COMMANDS: Final = frozenset(
     {
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
-        *("privacy", "export"),
+        *("privacy", "export", "private"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""

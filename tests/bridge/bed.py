@@ -45,6 +45,7 @@ from memory.errorlog import ErrorLog
 from memory.flushed import FlushMarks
 from memory.folders import MEMORY, ChatFolders
 from memory.inbox import Inbox
+from memory.jobs import Jobs
 from memory.nights import Nights
 from memory.notebook import Notebook
 from memory.outbox import Outbox
@@ -52,6 +53,7 @@ from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.runs import Runs
+from memory.talks import Talks
 from memory.token_ratios import TokenRatios
 from memory.tombstones import Tombstones
 from memory.transcripts import Transcripts
@@ -123,6 +125,8 @@ class Bed:
             backlog=BacklogStore(database),
             folders=ChatFolders(folder),
             traces=PersonTraces(database, folder / MEMORY, shared_scope),
+            talks=Talks(database),
+            jobs=Jobs(database),
             memory=without_model(database, folder / "memory"),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),

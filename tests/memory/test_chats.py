@@ -35,6 +35,7 @@ SUSPICIOUS = ("chat", "key", "event", "body", "place", "target", "address", "sco
 HARMLESS = {
     ("messages", "body"): "what was said",
     ("dialogues", "body"): "its row goes with a move, and ends after ten minutes",
+    ("private_talks", "chat"): "a private chat, which never moves",
     ("outbox", "key"): "a run's id, or an act's number in the inbox",
     ("outbox_parts", "body"): "a rendered text, without an address",
     ("sessions", "thread"): "a topic within the chat; a basic group, which alone moves, has none",

@@ -222,6 +222,16 @@ async def test_messages_are_indexed_once_and_leave_with_their_rows(world: World)
     assert set(await world.find(ANA, "plover")) == {"one plover", "four plovers"}
 
 
+async def test_no_message_is_lost_when_numbers_are_given_anew(world: World) -> None:
+    """The newest rows go, the oldest of them first, and those of another chat are among them."""
+    await world.say(ANA, "one plover", "two plovers")
+    await world.find(ANA, "plover")
+    await world.say(BO, "gull", "gulls")
+    await world.database.write(lambda c: c.execute("DELETE FROM messages WHERE id >= 1").rowcount)
+    await world.say(ANA, "three plovers", "four plovers")
+    assert set(await world.find(ANA, "plover")) == {"three plovers", "four plovers"}
+
+
 async def test_what_was_taken_back_or_is_being_asked_is_not_found(world: World) -> None:
     taken = await world.say(ANA, "plover one")
     asking = await world.say(ANA, "plover two")
