@@ -92,6 +92,11 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO read_days VALUES ('a', '2026-11-29', 1, 'f00')",
         "INSERT INTO nights VALUES ('a', '2026-11-29', :then, 'same', '', 0, 0, 0, 0, 0, 0)",
     ),
+    11: ("INSERT INTO dialogues VALUES (1, 'telegram', '1', '7', 'u', NULL, '{}', :then)",),
+    12: (
+        "INSERT INTO private_talks VALUES ('telegram', '1', '7', 'token', :then)",
+        "INSERT INTO memory_off VALUES ('person:telegram:1:7', 'u', :then)",
+    ),
 }
 
 
