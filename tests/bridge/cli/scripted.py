@@ -6,18 +6,12 @@ import asyncio
 import contextlib
 import os
 import pty
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-# Makes the terminal that is its standard input the controlling one, as a login does: getpass reads
-# from there, and Ctrl-C becomes a signal.
-# A suite that runs in the background may have been started with SIGINT ignored, which children inherit.
-_LOGIN = (
-    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.login_tty(0);"
-    " os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-)
+from tests.bridge.cli.processes import FORKS, PYTHON_ENVIRON, Process, python_environ, start_anew
+
 _WAIT_S = 30
 
 
@@ -26,9 +20,8 @@ def environ(home: Path, **more: str) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
-        "LANG": "C.UTF-8",
+        **PYTHON_ENVIRON,
         "TZ": "Europe/Berlin",
-        "PYTHONWARNINGS": "error::ResourceWarning",
         **more,
     }
 
@@ -36,7 +29,7 @@ def environ(home: Path, **more: str) -> dict[str, str]:
 class ScriptedTerminal:
     """What a person sees (`shown`) and types."""
 
-    def __init__(self, process: asyncio.subprocess.Process, master: int) -> None:
+    def __init__(self, process: Process, master: int) -> None:
         self._process = process
         self._master = master
         self._grew = asyncio.Event()
@@ -111,13 +104,8 @@ async def terminal(
     """`galata WORDS` on a terminal of its own."""
     master, slave = pty.openpty()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", _LOGIN, "-m", "bridge", *words),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=cwd,
-            env=env,
+        process = await FORKS.start(
+            *words, stdin=slave, stdout=slave, stderr=slave, terminal=True, cwd=cwd, env=env
         )
     finally:
         os.close(slave)
@@ -131,18 +119,17 @@ async def terminal(
 
 
 async def piped(
-    *words: str, cwd: Path, env: Mapping[str, str], typed: str | bytes = ""
+    *words: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    typed: str | bytes = "",
+    anew: bool = False,
 ) -> tuple[int, str, str]:
-    """`galata WORDS` with `typed` as its input: exit code, output, errors."""
+    """`galata WORDS` with `typed` as its input: exit code, output, errors. In a Python of its own with
+    `anew`, and where `env` needs one."""
     sent = typed if isinstance(typed, bytes) else typed.encode()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridge", *words),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=cwd,
-        env=env,
-    )
+    start = FORKS.start if python_environ(env) == PYTHON_ENVIRON and not anew else start_anew
+    process = await start(*words, cwd=cwd, env=env)
     try:
         async with asyncio.timeout(_WAIT_S):
             out, errors = await process.communicate(sent)

@@ -40,8 +40,10 @@ class Place:
         self.env = environ(folder, ANTHROPIC_API_KEY=llm.api_key, ANTHROPIC_BASE_URL=llm.base_url)
         (folder / "config.yaml").write_text(CONFIG)
 
-    async def galata(self, *words: str, typed: str = "") -> tuple[int, str, str]:
-        return await piped(*words, cwd=self.folder, env=self.env, typed=typed)
+    async def galata(
+        self, *words: str, typed: str = "", anew: bool = False
+    ) -> tuple[int, str, str]:
+        return await piped(*words, cwd=self.folder, env=self.env, typed=typed, anew=anew)
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ async def test_a_backup_is_made_of_a_bot_whose_configuration_has_faults(
 async def test_what_cannot_be_done_ends_with_1_and_one_line(
     place: Place, llm: AnthropicServer
 ) -> None:
-    code, _, errors = await place.galata("backup", "b.tar.gz", *WITH)
+    code, _, errors = await place.galata("backup", "b.tar.gz", *WITH, anew=True)
     assert (code, errors.count("\n")) == (1, 1)
     assert "which --data" in errors
     code, _, errors = await place.galata("restore", "missing.tar.gz", "--data", "new")
@@ -98,7 +100,7 @@ async def test_what_cannot_be_done_ends_with_1_and_one_line(
 
 
 async def test_jobs_are_listed_with_their_times_and_outcomes(place: Place) -> None:
-    code, _, errors = await place.galata("jobs", *WITH)
+    code, _, errors = await place.galata("jobs", *WITH, anew=True)
     assert (code, errors.count("\n")) == (1, 1)
     (place.folder / "data").mkdir(mode=0o700)
     database = await Database.open(place.folder / "data" / "galata.db")

@@ -11,9 +11,11 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
+from tests.bridge.cli.processes import FORKS, Process
 from tests.bridge.cli.scripted import environ, piped, terminal
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_rules import Rules
@@ -21,6 +23,10 @@ from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
 CTRL_C = b"\x03"
+# A script's next line waits until nothing is left to do, and that is until both rows are closed.
+AT_WORK = (
+    "SELECT 1 FROM inbox WHERE state = 'open' UNION ALL SELECT 1 FROM outbox WHERE state = 'open'"
+)
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ async def test_a_piped_conversation_is_only_its_answers(
     llm.answer("Fine, thanks.")
     llm.answer("Bye!")
     code, out, errors = await piped(
-        "run", "--data", "d", cwd=tmp_path, env=env, typed="how are you?\nbye\n"
+        "run", "--data", "d", cwd=tmp_path, env=env, typed="how are you?\nbye\n", anew=True
     )
     assert (code, out, errors) == (0, "Fine, thanks.\nBye!\n", "")
     assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700
@@ -120,16 +126,9 @@ async def test_an_output_of_few_letters_shows_everything(
 
 
 @asynccontextmanager
-async def chatting(cwd: Path, env: dict[str, str]) -> AsyncIterator[asyncio.subprocess.Process]:
+async def chatting(cwd: Path, env: dict[str, str]) -> AsyncIterator[Process]:
     """`galata chat --data d` on pipes, as soon as it has answered a command."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridge", "chat", "--data", "d"),
-        cwd=cwd,
-        env=env,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    process = await FORKS.start("chat", "--data", "d", cwd=cwd, env=env)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(b"/whoami\n")
@@ -152,9 +151,8 @@ async def test_a_line_is_answered_when_the_database_can_be_written_again(
         assert process.stdin is not None
         assert process.stderr is not None
         with contextlib.closing(sqlite3.connect(tmp_path / "d" / "galata.db")) as other:
-            open_rows = "SELECT 1 FROM inbox WHERE state = 'open'"
-            while other.execute(open_rows).fetchone():  # noqa: ASYNC110 - a process of its own
-                await asyncio.sleep(0.01)  # the command's row is closed after its answer
+            while other.execute(AT_WORK).fetchone():  # noqa: ASYNC110 - a process of its own
+                await asyncio.sleep(0.01)  # the command's rows are closed after its answer
             other.execute("BEGIN EXCLUSIVE")
             process.stdin.write(b"one\ntwo\n")
             process.stdin.close()
@@ -263,13 +261,7 @@ async def test_a_token_in_the_environment_is_enough_and_offers_ownership(
             "TELEGRAM_BOT_TOKEN": telegram.token,
             "TELEGRAM_BASE_URL": telegram.base_url.removesuffix("/bot"),
         }
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bridge", "run"),
-            cwd=tmp_path,
-            env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        process = await FORKS.start("run", cwd=tmp_path, env=env, stdin=DEVNULL)
         assert process.stderr is not None
         errors = ""
         while "t.me" not in errors:

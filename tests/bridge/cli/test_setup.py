@@ -150,7 +150,7 @@ async def test_what_no_answer_can_mend_ends_it_with_the_reason(world: SetupWorld
 
 
 async def test_it_needs_a_terminal(world: SetupWorld) -> None:
-    code, _, errors = await piped("setup", cwd=world.home, env=world.env)
+    code, _, errors = await piped("setup", cwd=world.home, env=world.env, anew=True)
     assert code == 2
     assert "needs a terminal" in errors
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
 from bridge.app import PATIENCE_S
+from tests.bridge.cli.processes import FORKS, Process
 from tests.bridge.cli.scripted import environ, piped
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.telegram import Chat, TelegramServer
@@ -53,15 +54,15 @@ channels:
 
 
 @asynccontextmanager
-async def running(
-    telegram: TelegramServer, folder: Path
-) -> AsyncGenerator[asyncio.subprocess.Process]:
+async def running(telegram: TelegramServer, folder: Path) -> AsyncGenerator[Process]:
     """`galata run`, as soon as it listens."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridge", "run", "--config", "c.yaml", "--data", "d"),
+    process = await FORKS.start(
+        *("run", "--config", "c.yaml", "--data", "d"),
         cwd=folder,
         env=environ(folder),
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=DEVNULL,
+        stdout=1,
+        stderr=2,
     )
     try:
         await telegram.wait_for_poll()
@@ -78,7 +79,7 @@ def signal_waits(process_id: int) -> bool:
     return "ShdPnd:\t0000000000000000" not in status
 
 
-async def ended_by_two_signals(process: asyncio.subprocess.Process) -> int:
+async def ended_by_two_signals(process: Process) -> int:
     """The exit code after SIGTERM twice; sooner than one alone would end it."""
     process.send_signal(signal.SIGTERM)
     while signal_waits(process.pid):  # noqa: ASYNC110 - two that wait would be one

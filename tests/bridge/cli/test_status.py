@@ -109,7 +109,8 @@ async def test_it_names_what_keeps_a_channel_from_receiving(
 
 
 async def test_a_folder_without_a_database_is_told(tmp_path: Path) -> None:
-    code, out, errors = await status(tmp_path)
+    words = ("status", "--data", "d")
+    code, out, errors = await piped(*words, cwd=tmp_path, env=environ(tmp_path), anew=True)
     assert (code, out) == (1, "")
     assert errors.endswith("d/galata.db is not there: which --data does the bot run on?\n")
 
