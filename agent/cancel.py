@@ -114,5 +114,9 @@ class CancelTokenRegistry:
         """The session's requests, oldest first."""
         return tuple(self._requests[id_] for id_ in self._sessions.get(session, ()))
 
+    def all(self) -> tuple[Registration, ...]:
+        """Every request that is not released, oldest first."""
+        return tuple(self._requests.values())
+
     def __len__(self) -> int:
         return len(self._requests)

@@ -13,6 +13,7 @@ from pathlib import Path
 from agent.provider import Usage
 from bench.report import Measure, Measures, percentile
 from bridge.access import Access, ChannelAccess
+from bridge.access.stores import AccessStores
 from bridge.limits.admission import Admission, Admitted
 from bridge.limits.caps import caps_of
 from bridge.limits.kinds import Known
@@ -57,7 +58,8 @@ async def _limits(count: int) -> Measures:
             await chats.load()
             await database.write(_a_month)
             policies = chat_policies(PolicyLayers(), folder, database, chats, Known())
-            access = Access({"fake": ChannelAccess()}, People(database), chats)
+            stores = AccessStores.of(database)
+            access = Access({"fake": ChannelAccess()}, chats, stores, {"fake": channel})
             admission = Admission(UsageStore(database), People(database), access, {"fake": channel})
             message = channel.message("Hi", chat="0", private=False)
             checks = [await _check(policies, admission, message) for _ in range(MESSAGES)]

@@ -31,6 +31,7 @@ from agent.provider import (
     UsageReport,
 )
 from bridge.access import Access, ChannelAccess
+from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.app import turn_services
 from bridge.chat_models import ModelChoice
@@ -167,9 +168,10 @@ async def fast_bridge(data: Path) -> AsyncGenerator[FastBridge]:
     try:
         services = turn_services(Config(), database, data, Redactor())
         rules = {"fake": ChannelAccess(frozenset({"ana"}), frozenset())}
-        access = Access(rules, services.people, services.chats)
-        await access.load()
+        stores = AccessStores.of(database)
         channel = FastChannel()
+        access = Access(rules, services.chats, stores, {"fake": channel})
+        await access.load()
         settings = BridgeSettings(UTC, queue_length=10)
         sizes = Estimator(Family.UNKNOWN)
         model = ChatModel(

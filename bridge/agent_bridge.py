@@ -4,7 +4,7 @@
 that the channel may acknowledge it. A message then goes one of three ways: a command or press is
 carried out at once, outside the lane (`bridge.acts`); a question waits in the inbox for its
 session's lane (`bridge.questions`, of which `bridge.turns` makes turns); somebody without access
-gets one sentence a day.
+meets the `bridge.access.door`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from datetime import tzinfo
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
+from bridge.access.door import Door
+from bridge.access.invites import invite_in
+from bridge.access.policy import Verdict
 from bridge.acts import Acts
 from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming
 from bridge.beside import Beside
@@ -123,7 +126,7 @@ class AgentBridge:
             holds,
             self._beside.start,
             self._take_up,
-            services.policies.files.erase,
+            self._forget_chat,
         )
         in_quiet = quiet(holds, services.chats, services.memory)
         self.talks = PrivateTalks(services.talks, services.folders, services.jobs, in_quiet)
@@ -165,6 +168,16 @@ class AgentBridge:
             channels,
         )
         rights = Rights(access, channels)
+        language = self._policies.layers.top.get("language")
+        self.door = Door(
+            access,
+            channels,
+            services.texts,
+            None if language == "auto" else language,
+            tokens,
+            self._turns.dropped,
+            self._beside,
+        )
         self._commands = Commands(
             settings.timezone,
             services,
@@ -179,6 +192,8 @@ class AgentBridge:
             EraseCommands(self.eraser, services, rights),
             rights,
             self.talks,
+            self.door.commands,
+            self.door.desk,
         )
         self._questions = Questions(
             services.inbox,
@@ -217,7 +232,7 @@ class AgentBridge:
         except (NotStored, FormRefused):
             raise
         except StoreError as error:
-            self._tell_of_the_store(message)
+            self._beside.start(self._tell_of_the_store(message), "store is down")
             raise NotStored(str(error)) from error
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._services.errors.report(error, f"message {message.event}")
@@ -229,17 +244,28 @@ class AgentBridge:
         if message is None:
             return
         await self._policies.read(message.address)
-        place, say = self._place(message), self._notices.say(message)
+        if message.joined:
+            await self.door.joined(message)
+            return
+        place = self._place(message)
         if not (message.addressed or self._concerns_us(message, place)) and (
             not self._overheard.is_asked(message, self._policy(message))
         ):
             return
-        if message.joined_deaf:
-            await self._questions.refuse(message, place, say("joined_deaf"))
-        elif not self._access.may_talk(message.address, message.sender) or owner_code(message):
-            await self._meet_stranger(message, place)  # a code must not become part of a history
-        elif message.edited_command:
+        verdict = await self._access.verdict(message.address, message.sender)
+        if verdict == "yes" and not _has_code(message):
+            self.door.see(message)
+            await self._take(message, place)
+        elif self._stopping.is_own_stop(message, place):
+            await self._acts.take_stop(message)
+        else:
+            await self._meet_stranger(message, place, verdict)
+
+    async def _take(self, message: InboundMessage, place: SessionPlace) -> None:
+        """What somebody with access has sent."""
+        if message.edited_command:
             if is_ours(message):
+                say = self._notices.say(message)
                 await self._questions.refuse(message, place, say("edited_command"))
         elif self._stopping.is_stop(message, place):
             await self._acts.take_stop(message)
@@ -263,27 +289,29 @@ class AgentBridge:
         rest_of_a_text = self._questions.is_rest_of_a_text(message, place)
         return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
-    def _tell_of_the_store(self, message: InboundMessage) -> None:
+    async def _tell_of_the_store(self, message: InboundMessage) -> None:
         """Each chat once; strangers are not told."""
-        known = self._access.may_talk(message.address, message.sender)
-        if known and self._store_trouble.first_in(message):
-            told = self._notices.answer(message, self._notices.say(message)("store_down"))
-            self._beside.start(told, "store is down")
+        verdict = await self._access.verdict(message.address, message.sender)
+        if verdict == "yes" and self._store_trouble.first_in(message):
+            await self._notices.answer(message, self._notices.say(message)("store_down"))
 
-    async def _meet_stranger(self, message: InboundMessage, place: SessionPlace) -> None:
-        """A one-time owner link, `/help` and `/whoami` work, and what has rights of its own; else one
-        sentence a day."""
+    async def _meet_stranger(
+        self, message: InboundMessage, place: SessionPlace, verdict: Verdict
+    ) -> None:
+        """Codes work, what is for everybody, and what has rights of its own; else `Door.answer`."""
         if await self._commands.goes_on(message):
             await self._acts.take(message)
         elif await self._services.inbox.put(entry(message, place, "refused")) is not None:
-            self._beside.start(self._answer_stranger(message), "stranger")
+            self._beside.start(self._answer_stranger(message, verdict), "stranger")
 
-    async def _answer_stranger(self, message: InboundMessage) -> None:
+    async def _answer_stranger(self, message: InboundMessage, verdict: Verdict) -> None:
         say = self._notices.say(message)
         if message.press is not None:
             await self._notices.answer(message, say("not_yours"))
             return
         sentence = await self._commands.for_stranger(message, say)
+        if sentence is None:
+            sentence = await self.door.answer(message, verdict, say)
         if sentence is not None:
             await self._notices.reply(message, sentence)
 
@@ -312,6 +340,12 @@ class AgentBridge:
         for session_key in await services.inbox.open_sessions(here):
             await self._take_up(session_key, session_key)
         self._turns.unmark_dealt_with(marked)
+        self._beside.start(self.door.resume(), "access")
+
+    async def _forget_chat(self, channel: str, chat: str) -> None:
+        """Its limits and what an owner has decided about it."""
+        await self._policies.files.erase(channel, chat)
+        self._access.forget_chat(channel, chat)
 
     async def _take_up(self, former_key: str, session_key: str) -> None:
         """Take up every open message of a session, which had another key before."""
@@ -358,3 +392,8 @@ class AgentBridge:
     def _language(self, message: InboundMessage) -> str | None:
         language = self._policy(message)[LANGUAGE]
         return None if language == "auto" else language
+
+
+def _has_code(message: InboundMessage) -> bool:
+    """A code must not become part of a history."""
+    return (owner_code(message) or invite_in(message)) is not None

@@ -18,6 +18,7 @@ from agent.breaker import RunLimits
 from agent.provider import Provider
 from agent.tools import Tool
 from bridge.access import Access
+from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
@@ -128,11 +129,12 @@ async def serve(
         await services.usage.settle_all()
         await services.ratios.load()
         await services.chats.load()
-        access = Access(access_rules(config), services.people, services.chats)
+        channels = build_channels(config, services.texts, services.chats)
+        rules, stores = access_rules(config), AccessStores.of(database)
+        access = Access(rules, services.chats, stores, channels)
         await access.load()
         for move in access.outdated:
             log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
-        channels = build_channels(config, services.texts, services.chats)
         for channel in channels.values():
             stack.push_async_callback(channel.aclose)
         async with asyncio.TaskGroup() as group:
@@ -153,9 +155,15 @@ async def serve(
                 data,
                 services,
                 group,
-                more_handlers={ERASE_GONE: erase, END: end, **(jobs.handlers if jobs else {})},
+                more_handlers={
+                    ERASE_GONE: erase,
+                    END: end,
+                    **bridge.door.handlers,
+                    **(jobs.handlers if jobs else {}),
+                },
                 more_plans={ERASE_GONE: NIGHTLY},
             )
+            operation.verbs.update(bridge.door.verbs)
             helpers = [
                 *_memory_jobs(jobs, upkeep, operation, group),
                 *await operation.start(group),

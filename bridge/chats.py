@@ -75,7 +75,7 @@ class ChatKeeper:
                 await self._chats.gone(place, removed=True)
             return None
         await self._chats.back(now)
-        if message.joined and not message.joined_deaf:
+        if message.joined and message.address.private:
             return None
         return message if now == place else _of_former(message, now.chat)
 

@@ -73,6 +73,10 @@ TABLE: Final = (
     _C("limits", changes=True, helped=True),
     _C("limits set", "owners", "managers"),
     _C("limits undo", "owners", "managers"),
+    _C("approve", "owners", "owners", changes=True),
+    _C("invite", "owners", "owners", changes=True),
+    _C("people", "owners", "owners"),
+    _C("revoke", "owners", "owners", changes=True),
     _C("whoami", "everybody", "everybody", helped=True),
     _C("help", "everybody", "everybody"),
     _C("start"),
@@ -131,11 +135,16 @@ _MEMBER: Final[Mapping[Who, str]] = MappingProxyType(
         "own": "what they said",
         "admins": "no",
         "managers": "no",
+        "owners": "owners of the bot",
         "nobody": "no",
     }
 )
 _ADMIN: Final[Mapping[Who, str]] = MappingProxyType(
-    {"managers": "who may change the group's info", "nobody": "no"}
+    {
+        "managers": "who may change the group's info",
+        "owners": "owners of the bot",
+        "nobody": "no",
+    }
 )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
+from bridge.access.commands import AccessCommands
+from bridge.access.desk import Desk
 from bridge.answers import Answer, Handler, Handlers, answer_of
 from bridge.chat_models import ModelChoice
 from bridge.command_table import FOR_STRANGERS, NAMES, CommandSpec, help_lines, spec_of
@@ -32,7 +34,6 @@ from memory.people import OWNER_PREFIX
 
 NEW = "new"  # after it, what was said before goes into the day files
 RESEND = "resend"  # the last answer once more, from the outbox
-TELL_STRANGERS_EVERY = timedelta(days=1)
 
 
 class Commands:
@@ -53,6 +54,8 @@ class Commands:
         erasing: EraseCommands,
         rights: Rights,
         talks: PrivateTalks,
+        letting_in: AccessCommands,
+        desk: Desk,
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -66,6 +69,7 @@ class Commands:
         self._privacy = privacy
         self._rights = rights
         self._talks = talks
+        self._desk = desk
         self._handlers: Handlers = {
             "start": self._start,
             "help": self._help,
@@ -82,9 +86,10 @@ class Commands:
             "memory": self._memory_now,
             **privacy.commands,
             **erasing.subcommands,
+            **letting_in.commands,
         }
         self._presses_of_limits = frozenset(limits.presses)
-        self._presses: Handlers = {**limits.presses, **erasing.presses}
+        self._presses: Handlers = {**limits.presses, **erasing.presses, **letting_in.presses}
         self._forms = limits.forms
         self._replies = limits.replies
 
@@ -141,22 +146,18 @@ class Commands:
         pressed = message.press is not None and message.press.action in self._presses_of_limits
         return pressed or await self._replies.awaits(message)
 
+    def _is_owner(self, message: InboundMessage) -> bool:
+        return self._access.is_owner(message.address.channel, message.sender.id)
+
     async def for_stranger(self, message: InboundMessage, say: Say) -> str | None:
-        """What somebody without access is answered; None when they were told today."""
+        """What somebody without access is answered; None where it is not about a command of theirs."""
         code = owner_code(message)
         if code is not None:
             return await self._claim(message, code, say)
         name = message.command.name if message.command else ""
         if name in FOR_STRANGERS:
             return await self._tell_stranger(name, message, say)
-        place = message.address
-        who = message.sender.id if place.private else place.chat
-        key = f"no_access:{place.channel}:{place.account}:{place.chat}:{message.sender.id}"
-        if not await self._services.people.tell_once(key, TELL_STRANGERS_EVERY):
-            return None
-        if place.private:
-            return say("no_access", person=who)
-        return say("no_access_group", chat=who)
+        return None
 
     async def _tell_stranger(self, name: str, message: InboundMessage, say: Say) -> str:
         if name == "privacy":
@@ -273,6 +274,9 @@ class Commands:
         )
         if model.price is None:
             text += "\n" + say("no_price", model=model.name)
+        if self._is_owner(message):
+            out = [f"`{channel}:{person}`" for channel, person in await self._desk.out_of_reach()]
+            text += "\n" + say("owners_out_of_reach", owners=", ".join(out)) if out else ""
         return text
 
     async def _whoami(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:

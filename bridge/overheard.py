@@ -41,7 +41,7 @@ class Overheard:
     def is_asked(self, message: InboundMessage, policy: Policy) -> bool:
         """Whether a message that is not addressed to the bot is a question all the same; else it is
         kept in mind where the chat wants that."""
-        if not _is_said(message) or not self._access.may_talk(message.address, message.sender):
+        if not _is_said(message) or not self._access.hears(message.address, message.sender):
             return False
         if policy[PAUSED] or message.sender.id in policy[BLOCKED]:
             return False

@@ -38,13 +38,25 @@ def build_channels(config: Config, texts: Texts, chats: Chats) -> dict[str, Chan
 
 def access_rules(config: Config) -> dict[str, ChannelAccess]:
     """Who may talk, by channel. Whoever sits at the terminal runs the bot and is its owner."""
-    rules = {"console": ChannelAccess(open=True)}
-    for name, settings in (
-        ("telegram", config.channels.telegram),
-        ("slack", config.channels.slack),
-    ):
-        if settings is not None:
-            rules[name] = ChannelAccess(frozenset(settings.owners), frozenset(settings.allowed))
+    rules = {"console": ChannelAccess(terminal=True)}
+    telegram, slack = config.channels.telegram, config.channels.slack
+    if telegram is not None:
+        rules["telegram"] = ChannelAccess(
+            frozenset(telegram.owners),
+            frozenset(telegram.allowed),
+            open=telegram.access == "open",
+            members_of=frozenset(telegram.members_of),
+        )
+    if slack is not None:
+        rules["slack"] = ChannelAccess(
+            frozenset(slack.owners),
+            frozenset(slack.allowed),
+            open=slack.access == "open",
+            members_of=frozenset({""} if slack.workspace_members else ()),
+            guests=slack.guests,
+            other_organizations=slack.other_organizations,
+            shared_channels=slack.shared_channels,
+        )
     return rules
 
 

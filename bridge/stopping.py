@@ -119,6 +119,17 @@ class Stopping:
         asked = message.press is not None or message.command is not None
         return was_stop(message) if asked else self.is_stop_word(message, place)
 
+    def is_own_stop(self, message: InboundMessage, place: SessionPlace) -> bool:
+        """Whether it asks to stop what its sender has asked: that is allowed also to somebody who has
+        no access any more."""
+        if not self.is_stop(message, place):
+            return False
+        person, run = message.sender.id, self._target(message, place)
+        if run is not None:
+            return run.person == person
+        mine = (known.person == person for known in self._tokens.of_session(place.key))
+        return message.press is None and any(mine)
+
     def act(
         self, message: InboundMessage, place: SessionPlace, *, as_admin: bool = False
     ) -> Stopped:

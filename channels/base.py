@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from channels.membership import Membership
 
 from channels.inputs import Form
 from channels.messages import Address, Attachment, Command, InboundMessage, Press, Sender
@@ -137,6 +140,11 @@ class Channel(Protocol):
         """Open a form for the person who has just pressed a button or sent a command; from a button
         of a form, in its place. False where that cannot be: the platform has none, or it is too late
         (Slack: 3 s). Never raises."""
+        ...
+
+    @property
+    def membership(self) -> Membership:
+        """Who belongs where, asked of the platform."""
         ...
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:

@@ -38,6 +38,7 @@ from channels.base import (
 from channels.console_input import Lines
 from channels.errors import FileRefused, NotStored
 from channels.inputs import Form
+from channels.membership import Alone
 from channels.parts import Finishing, Halt, Parts, Passage
 
 log = logging.getLogger(__name__)
@@ -155,6 +156,11 @@ class ConsoleChannel:
     async def open_form(self, message: InboundMessage, form: Form) -> bool:
         """Nor forms."""
         return False
+
+    @property
+    def membership(self) -> Alone:
+        """Nobody else is there."""
+        return Alone()
 
     async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool:
         """Whoever sits at the terminal."""

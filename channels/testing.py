@@ -29,8 +29,9 @@ from channels.base import (
     StopControl,
     Wanted,
 )
-from channels.errors import FileRefused
+from channels.errors import FileRefused, Unreachable
 from channels.inputs import Form, Submission
+from channels.membership import Standing
 from channels.parts import Finishing, Halt, Parts, Passage
 
 PART_CHARACTERS = 4_000
@@ -117,10 +118,57 @@ class FakeReply(Finishing):
         await passage.leaving()
         if self.channel.stall_after is not None and index >= self.channel.stall_after:
             await self.channel.go_on.wait()
+        if self.to.chat in self.channel.membership.unreachable:
+            raise Unreachable("it has never been opened")
         if self.channel.failures:
             raise self.channel.failures.pop(0)
         self.parts.append(part)
         self.channel.changed.set()
+
+
+@dataclass(slots=True)
+class FakeMembership:
+    """What tests set: standings of people who are not `full`, chats that are `shared`, members of chats
+    (a chat that is not in it does not say), people who cannot be written to. `left`: what was left."""
+
+    standings: dict[str, Standing | None] = field(default_factory=dict[str, Standing | None])
+    shared: set[str] | None = field(default_factory=set[str])
+    members: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+    unreachable: set[str] = field(default_factory=set[str])
+    left: list[str] = field(default_factory=list[str])
+    asked: int = 0  # how often is_member was
+
+    async def standing(self, to: Address, person: str) -> Standing | None:
+        """As set, else full."""
+        return self.standings.get(person, "full")
+
+    async def is_shared(self, to: Address) -> bool | None:
+        """None where `shared` is None."""
+        return None if self.shared is None else to.chat in self.shared
+
+    async def is_member(self, to: Address, person: str) -> bool | None:
+        """As set."""
+        self.asked += 1
+        members = self.members.get(to.chat)
+        return None if members is None else person in members
+
+    async def title(self, to: Address) -> str | None:
+        """As set."""
+        return self.titles.get(to.chat)
+
+    async def leave(self, to: Address) -> bool:
+        """Keep it."""
+        self.left.append(to.chat)
+        return True
+
+    async def can_write_to(self, person: str) -> bool | None:
+        """As set."""
+        return person not in self.unreachable
+
+    def start_link(self, code: str) -> str | None:
+        """A link that reads like one."""
+        return f"https://fake.example/?start={code}"
 
 
 @dataclass(slots=True)
@@ -136,6 +184,7 @@ class FakeChannel:
     notices: list[str] = field(default_factory=list[str])
     forms: list[Form] = field(default_factory=list[Form])
     spent: list[str] = field(default_factory=list[str])
+    membership: FakeMembership = field(default_factory=FakeMembership)
     admins: set[str] | None = field(default_factory=set[str])
     unreachable: set[str] = field(default_factory=set[str])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -291,6 +340,11 @@ class FakeChannel:
         """A message that answers one of the bot's."""
         message = self.message(text, person=person, chat=reply.to.chat, private=reply.to.private)
         return replace(message, reply_to_id=str(id(reply)))
+
+    def said_in(self, chat: str) -> list[str]:
+        """The finished replies' texts in one chat."""
+        found = (reply for reply in self.replies if reply.to.chat == chat)
+        return [reply.final for reply in found if reply.final is not None]
 
     @property
     def finals(self) -> list[str]:

@@ -97,15 +97,7 @@ class Jobs:
     async def once(self, kind: str, scope: str, due_at: datetime) -> None:
         """A job that comes once; asked for again before that, it takes the newer time."""
 
-        def op(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO jobs (kind, scope, due_at) VALUES (?, ?, ?)"
-                " ON CONFLICT (kind, scope) DO UPDATE SET cron = NULL, zone = NULL, day = NULL,"
-                " due_at = excluded.due_at, tries = 0",
-                (kind, scope, stamp(due_at)),
-            )
-
-        await self._database.write(op)
+        await self._database.write(lambda connection: set_once(connection, kind, scope, due_at))
 
     async def forget(self, kind: str, scope: str) -> None:
         """The job does not come any more; one that runs is not stopped. Idempotent."""
@@ -186,6 +178,16 @@ class Jobs:
             )
 
         await self._database.write(op)
+
+
+def set_once(connection: sqlite3.Connection, kind: str, scope: str, due_at: datetime) -> None:
+    """As `Jobs.once`, inside another write."""
+    connection.execute(
+        "INSERT INTO jobs (kind, scope, due_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (kind, scope) DO UPDATE SET cron = NULL, zone = NULL, day = NULL,"
+        " due_at = excluded.due_at, tries = 0",
+        (kind, scope, stamp(due_at)),
+    )
 
 
 def _row(row: sqlite3.Row) -> JobRow:

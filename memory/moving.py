@@ -28,6 +28,7 @@ CHAT_COLUMNS: Final = frozenset(
         ("usage_days", "chat"),
         ("policies", "chat"),
         ("dialogues", "chat"),
+        ("known_groups", "chat"),
         ("memory_scopes", "scope"),
         ("memory_scopes", "chat"),
         ("tombstones", "scope"),
@@ -102,6 +103,12 @@ def carry(
     # The buttons stand under messages of the old chat.
     connection.execute(
         "DELETE FROM dialogues WHERE channel = ? AND account = ? AND chat = ?", (*account, old)
+    )
+    # The platform tells of the move after the bot is in the new chat: what was decided counts.
+    connection.execute(
+        "UPDATE OR REPLACE known_groups SET chat = ?"
+        " WHERE channel = ? AND account = ? AND chat = ?",
+        (new, *account, old),
     )
     # The old id is left behind by the platform: that says nothing about the new one.
     connection.execute(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import sqlite3
 from datetime import UTC, datetime, timedelta
 
 from memory.audit import record
 from memory.clock import stamp
+from memory.codes import digest
 from memory.database import Database
 
 OWNER_LINK_LIFETIME = timedelta(minutes=10)
@@ -36,7 +36,7 @@ class People:
             connection.execute("DELETE FROM owner_links WHERE channel = ?", (channel,))
             connection.execute(
                 "INSERT INTO owner_links (code_hash, channel, expires_at) VALUES (?, ?, ?)",
-                (_digest(code), channel, expires),
+                (digest(code), channel, expires),
             )
 
         await self._database.write(op)
@@ -50,7 +50,7 @@ class People:
             cursor = connection.execute(
                 "UPDATE owner_links SET used_at = ? WHERE code_hash = ? AND channel = ?"
                 " AND used_at IS NULL AND expires_at > ?",
-                (now, _digest(code), channel, now),
+                (now, digest(code), channel, now),
             )
             if cursor.rowcount != 1:
                 return False
@@ -61,6 +61,25 @@ class People:
             return True
 
         return await self._database.write(op)
+
+    async def is_known(self, channel: str, person: str) -> bool:
+        """Whether somebody by that id has ever written, or was let in, shut out or made an owner."""
+        rows = await self._database.read(
+            "SELECT 1 FROM inbox WHERE channel = :channel AND person = :person UNION ALL"
+            " SELECT 1 FROM admissions WHERE channel = :channel AND person = :person UNION ALL"
+            " SELECT 1 FROM owners WHERE channel = :channel AND person = :person LIMIT 1",
+            {"channel": channel, "person": person},
+        )
+        return bool(rows)
+
+    async def language(self, channel: str, person: str) -> str | None:
+        """What the person's client has said last, as far as a message of theirs is stored."""
+        rows = await self._database.read(
+            "SELECT json_extract(body, '$.sender.language') FROM inbox WHERE channel = ?"
+            " AND person = ? AND body IS NOT NULL AND json_valid(body) ORDER BY id DESC LIMIT 1",
+            (channel, person),
+        )
+        return str(rows[0][0]) if rows and rows[0][0] else None
 
     async def tell_once(self, key: str, every: timedelta) -> bool:
         """Whether to tell now: true when `key` was not told within the last `every`. A time that is
@@ -76,7 +95,3 @@ class People:
             return cursor.rowcount == 1
 
         return await self._database.write(op)
-
-
-def _digest(code: str) -> str:
-    return hashlib.sha256(code.encode()).hexdigest()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 
-from bridge.access import Access
+from bridge.access.policy import outdated
 from bridge.backup import DATABASE_NAME, newest_time
 from bridge.backup import FOLDER as BACKUPS
 from bridge.chats import advice
@@ -25,7 +25,6 @@ from bridge.upkeep import BACKUP as BACKUP_JOB
 from memory.chats import Chats
 from memory.database import Database
 from memory.errors import StoreError, StoreTooOld
-from memory.people import People
 from memory.settings import BackupSettings
 
 OLDEST_PYTHON = (3, 11)
@@ -138,10 +137,9 @@ async def moved_chats(path: Path, config: Config) -> list[Finding]:
     try:
         chats = Chats(opened)
         await chats.load()
-        access = Access(access_rules(config), People(opened), chats)
         return [
             Finding("note", "chats", f"{move.old} has become {move.new}", advice(move))
-            for move in access.outdated
+            for move in outdated(access_rules(config), chats)
         ]
     finally:
         await opened.close()

@@ -50,6 +50,8 @@ class Options:
     by: str = ""
     since: str = ""
     yes: bool = False
+    code: str = ""
+    target: str = ""
 
     def load_config(self) -> Config:
         """The configuration that is meant. Raises `CommandFailed` with every fault of it."""

@@ -25,6 +25,9 @@ _COMMANDS = (
     ),
     (("status",), "status:show", "what the running bot does: channels, queues, errors"),
     (("usage",), "usage:show", "tokens and cost, by chat, person, model, purpose, day or run"),
+    (("people",), "access:people", "who may talk to the bot, and who asks to"),
+    (("approve",), "access:approve", "let in whoever has told you the CODE that the bot gave them"),
+    (("revoke",), "access:revoke", "take that back at once: of a person, a group, an invitation"),
     (("jobs",), "jobs:show", "what is done by the clock, and how it went"),
     (("backup",), "backup:back_up", "one archive of all that is stored, also while the bot runs"),
     (("restore",), "backup:restore", "unpack a backup into an empty --data folder, and check it"),
@@ -130,6 +133,16 @@ def _add_options(command: argparse.ArgumentParser, words: tuple[str, ...]) -> No
         command.add_argument("error_id", metavar="ID", help="the id that the chat was shown")
 
 
+def _add_code(command: argparse.ArgumentParser) -> None:
+    command.add_argument("code", metavar="CODE", help="as they have told it")
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "target", metavar="ID", help="as galata people shows it: telegram:42, invite:3"
+    )
+
+
 def _add_chat_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--chat", default="", metavar="CHANNEL:ID", help="what holds in this chat, and why"
@@ -195,6 +208,8 @@ def _add_list_options(command: argparse.ArgumentParser) -> None:
 _MORE_OPTIONS: Mapping[tuple[str, ...], Callable[[argparse.ArgumentParser], None]] = {
     ("config", "show"): _add_chat_options,
     ("erase",): _add_erase_options,
+    ("approve",): _add_code,
+    ("revoke",): _add_target,
     ("usage",): _add_usage_options,
     ("debug", "refusal"): _add_refusal_options,
     ("debug", "history"): _add_list_options,

@@ -33,6 +33,7 @@ from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
 from channels.slack.managers import manages
 from channels.slack.manifest import COMMAND
+from channels.slack.membership import SlackMembership
 from channels.slack.notice import ResponseUrls, SlackNotice
 from channels.slack.parse import CHANNEL, Bot, asker
 from channels.slack.people import People, administers
@@ -71,6 +72,7 @@ class SlackChannel:
         self._replying = replying
         self._api = SlackApi(settings)
         self._people = People(self._api)
+        self.membership = SlackMembership(self._api, self._people)
         self._threads = Threads(self._api, self._people)
         self._urls = ResponseUrls()
         self._errands = Errands()

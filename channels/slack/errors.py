@@ -155,6 +155,14 @@ def delivery_failed(error: Failure) -> ChannelError:
             return ChannelUnavailable(f"Slack cannot be reached ({code})")
 
 
+def is_outside(error: Failure) -> bool:
+    """Whether Slack refuses because the bot is not in that channel. conversations.leave says so in a
+    field of its own, without an error code."""
+    response = _response(error)
+    told = response is not None and data_of(response).get("not_in_channel") is True
+    return told or code_of(error) in ("channel_not_found", "not_in_channel")
+
+
 def _response(error: Failure) -> AsyncSlackResponse | None:
     """Slack's answer. The SDK also raises `SlackApiError` with an aiohttp response for a body that
     is no JSON: that is no clear answer."""

@@ -9,6 +9,7 @@ COMMAND = "/galata"
 SCOPES = (
     "app_mentions:read",
     "channels:history",
+    "channels:manage",
     "channels:read",
     "chat:write",
     "commands",
@@ -16,14 +17,17 @@ SCOPES = (
     "files:write",
     "groups:history",
     "groups:read",
+    "groups:write",
     "im:history",
     "im:write",
     "mpim:history",
+    "mpim:read",
     "reactions:write",
     "usergroups:read",
     "users:read",
 )
-"""What the bot token must be able to do; `galata doctor` compares."""
+"""What the bot token must be able to do; `galata doctor` compares. `channels:manage` and `groups:write`
+are for leaving a channel that an owner refuses."""
 
 EVENTS = (
     "app_mention",

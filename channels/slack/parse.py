@@ -29,6 +29,7 @@ COMMANDS: Final = frozenset(
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
         *("privacy", "export", "private"),
+        *("approve", "invite", "people", "revoke"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""
@@ -228,7 +229,7 @@ def _membership(event: Json, bot: Bot, now: datetime) -> InboundMessage | None:
         address=Address(CHANNEL, bot.team_id, str(event.get("channel") or ""), None, private=False),
         event=f"{kind}:{at}",
         message_id="",
-        sender=Sender(bot.user_id, ""),
+        sender=Sender(str(event.get("inviter") or bot.user_id), ""),
         sent_at=time_of(str(at)) if at else now,
         addressed=False,
         joined=joined,

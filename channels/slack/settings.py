@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -76,6 +76,26 @@ class SlackSettings(BaseModel):
         default=(),
         description="Ids of members (U…) and user groups (S…) who may set the limits of channels, "
         "besides the workspace's admins and a channel's creator; none.",
+    )
+    access: Literal["listed", "open"] = Field(
+        default="listed",
+        description="listed: owners, allowed, and whom owners let in; open: everybody; listed.",
+    )
+    workspace_members: bool = Field(
+        default=False,
+        description="Whether full members of the workspace may talk to the bot directly; no.",
+    )
+    guests: bool = Field(
+        default=False,
+        description="Whether guests of the workspace count like its full members; no.",
+    )
+    other_organizations: bool = Field(
+        default=False,
+        description="Whether people of other organisations count like full members; no.",
+    )
+    shared_channels: bool = Field(
+        default=False,
+        description="Whether it answers in channels that other organisations read too; no.",
     )
     base_url: Url | None = Field(
         default=None,

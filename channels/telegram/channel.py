@@ -34,6 +34,7 @@ from channels.telegram.errors import listening_failed, name_of
 from channels.telegram.files import fetch
 from channels.telegram.keyboard import keyboard_of
 from channels.telegram.limiter import Dropped
+from channels.telegram.membership import TelegramMembership
 from channels.telegram.parse import CHANNEL, BotIdentity
 from channels.telegram.poll import Poller, stored
 from channels.telegram.reply import TelegramReply
@@ -58,6 +59,7 @@ class TelegramChannel:
         if any(len(commands) > MAX_MENU_COMMANDS for commands in self._menu.values()):
             raise ValueError(f"a command menu has at most {MAX_MENU_COMMANDS} entries")
         self._api: Api = build_api(settings)
+        self.membership = TelegramMembership(self._api.bot, lambda: self.username)
         self._poller = Poller(self._api)
         self._identity: BotIdentity | None = None
         self._menu_is_set = False

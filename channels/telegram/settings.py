@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
@@ -27,6 +27,13 @@ PersonOrChatId = Annotated[
         "-1001234567890 (/whoami tells them)",
     ),
 ]
+GroupId = Annotated[
+    str,
+    form(
+        r"-[1-9][0-9]{0,19}",
+        "must be a group's numeric id, such as -1001234567890 (/whoami tells it there)",
+    ),
+]
 Url = Annotated[str, URL]
 
 
@@ -43,6 +50,14 @@ class TelegramSettings(BaseModel):
     allowed: tuple[PersonOrChatId, ...] = Field(
         default=(),
         description="Numeric ids of people and of chats (negative) that may use the bot; none.",
+    )
+    access: Literal["listed", "open"] = Field(
+        default="listed",
+        description="listed: owners, allowed, and whom owners let in; open: everybody; listed.",
+    )
+    members_of: tuple[GroupId, ...] = Field(
+        default=(),
+        description="Ids of groups whose members may talk to the bot in private; none.",
     )
     base_url: Url | None = Field(
         default=None,

@@ -16,6 +16,7 @@ from agent.provider import ModelTraits, Provider
 from agent.testing import ScriptedProvider, Step
 from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
+from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge, BridgeSettings
 from bridge.backlog import BacklogTiming
 from bridge.chat_models import ModelChoice
@@ -141,13 +142,15 @@ class Bed:
             more_tools=tuple(more_tools),
         )
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
-        self.access = Access({"fake": rules}, self.services.people, self.services.chats)
+        channels = {"fake": self.channel}
+        stores = AccessStores.of(database)
+        self.access = Access({"fake": rules}, self.services.chats, stores, channels)
         self.bridge = AgentBridge(
             BridgeSettings(UTC, 3, BacklogTiming(0.05, 1)),
             self.services,
             self.access,
             choice,
-            {"fake": self.channel},
+            channels,
             group,
         )
 

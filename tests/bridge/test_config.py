@@ -449,7 +449,13 @@ def test_the_masked_form_has_the_shape_of_the_file(read) -> None:
 
     shown = parse(masked(read(TELEGRAM + "    allowed: [-100]\n")).encode()).values
     assert shown["channels"] == {
-        "telegram": {"token": "[secret]", "owners": [], "allowed": ["-100"]}
+        "telegram": {
+            "token": "[secret]",
+            "owners": [],
+            "allowed": ["-100"],
+            "access": "listed",
+            "members_of": [],
+        }
     }
     assert shown["log"] == {"level": "INFO", "json": "false"}
 

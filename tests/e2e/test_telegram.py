@@ -172,15 +172,17 @@ async def test_two_chats_do_not_wait_for_each_other(world: World) -> None:
     await world.chat.wait_for_text("Slow one here.")
 
 
-async def test_a_stranger_is_told_their_id_once(world: World) -> None:
+async def test_a_stranger_is_told_a_code_and_their_id_once(world: World) -> None:
     eve = world.telegram.user("Eve")
     chat = world.telegram.private(eve)
     chat.send("let me in")
     await chat.wait_for_text(lambda text: str(eve.id) in text)
-    chat.send("please")
+    for _ in range(2):
+        chat.send("please")
+        await chat.wait_for_text(lambda text: "already" in text)
     chat.send("/help")
     await chat.wait_for_text(lambda text: "/cancel" in text)
-    assert len(chat.bot_messages) == 2
+    assert len(chat.bot_messages) == 3
     assert world.llm.requests == []
 
 

@@ -97,6 +97,14 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO private_talks VALUES ('telegram', '1', '7', 'token', :then)",
         "INSERT INTO memory_off VALUES ('person:telegram:1:7', 'u', :then)",
     ),
+    13: (
+        "INSERT INTO admissions VALUES ('x', '9', 'in', 'Eve', NULL, 'p', 'y', :then, NULL)",
+        "INSERT INTO pairings VALUES (1, 'x', '9', 'Eve', NULL, 'f', 'open', :then, '', NULL, '', '')",
+        "INSERT INTO invites VALUES (1, 'telegram', 'f00', 5, 'operator', :then, :then, NULL)",
+        "INSERT INTO invite_uses VALUES (1, '9', :then)",
+        "INSERT INTO wrong_codes VALUES ('telegram:9', :then)",
+        "INSERT INTO known_groups VALUES ('x', '1', '-5', 'asked', '', '', 0, '9', '', '', '', '', '')",
+    ),
 }
 
 

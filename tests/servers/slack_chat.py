@@ -28,6 +28,8 @@ class Conversation:
         self.members: list[User] = list(members)
         self.is_archived = False
         self.creator: User | None = None
+        self.is_ext_shared = False
+        """Whether another organisation takes part (Slack Connect)."""
         self.log: list[Message] = []
         """Every message that ever was, oldest first, deleted and ephemeral ones too."""
 
@@ -169,6 +171,15 @@ class Conversation:
         if self._heard(event):
             self.world.deliver(self.world.event(event))
 
+    def leave(self, user: User) -> None:
+        """A member goes; the app is told `channel_left` or `group_left` when it is the bot itself."""
+        self.members.remove(user)
+        if user is self.world.bot:
+            kind = "group_left" if self.kind == "group" else "channel_left"
+            event = {"type": kind, "channel": self.id, "actor_id": user.id}
+            self.world.deliver(self.world.event(event | {"event_ts": self.world.ids.ts()}))
+        self.world.changed()
+
     def json(self, *, members: bool = False) -> Json:
         """The channel object."""
         body: Json = {
@@ -177,6 +188,8 @@ class Conversation:
             "is_archived": self.is_archived,
             "is_im": self.kind == "im",
             "is_org_shared": False,
+            "is_shared": self.is_ext_shared,
+            "is_ext_shared": self.is_ext_shared,
             "context_team_id": self.world.team_id,
         }
         if self.kind == "im":

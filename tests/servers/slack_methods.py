@@ -204,3 +204,17 @@ def remove_reaction(world: World, params: Json) -> Json:
     if not users:
         del message.reactions[name]
     return {}
+
+
+def leave(world: World, params: Json) -> Json:
+    """docs: whoever is not in there is told so by a field of its own, without an error code."""
+    conversation = world.conversation(want(params, "channel"))
+    if conversation.kind in ("im", "mpim"):
+        raise SlackError("method_not_supported_for_channel_type")
+    world.need_scope("channels:manage" if conversation.kind == "channel" else "groups:write")
+    if not conversation.has_bot:
+        refusal = SlackError("")
+        refusal.body = {"ok": False, "not_in_channel": True}
+        raise refusal
+    conversation.leave(world.bot)
+    return {}

@@ -24,6 +24,7 @@ METHODS: dict[str, tuple[Method, tuple[str, ...]]] = {
     "chat.update": (slack_methods.update, ("chat:write",)),
     "conversations.history": (slack_lookups.history, _HISTORY),
     "conversations.info": (slack_lookups.info, _READ),
+    "conversations.leave": (slack_methods.leave, ("channels:manage", "groups:write")),
     "conversations.members": (slack_lookups.members, _READ),
     "conversations.open": (slack_lookups.open_conversation, _OPEN),
     "conversations.replies": (slack_lookups.replies, _HISTORY),

@@ -34,6 +34,7 @@ ALL_EVENTS = frozenset(
 ALL_SCOPES = (
     "app_mentions:read",
     "channels:history",
+    "channels:manage",
     "channels:read",
     "chat:write",
     "commands",
@@ -41,6 +42,7 @@ ALL_SCOPES = (
     "files:write",
     "groups:history",
     "groups:read",
+    "groups:write",
     "im:history",
     "im:read",
     "im:write",
