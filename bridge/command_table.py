@@ -63,6 +63,8 @@ TABLE: Final = (
     _C("memory", changes=True, helped=True),
     _C("memory undo", group="admins"),
     _C("memory tidy", group="admins"),
+    _C("memory off", group="admins"),
+    _C("memory on", group="admins"),
     _C("memory erase", group="admins"),
     _C("remember", changes=True, helped=True),
     _C("forget", group="own", changes=True),

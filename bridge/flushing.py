@@ -81,7 +81,8 @@ class _Whose:
 
 class Flushing:
     """`calls` None: there is no model, and digests stand in. `zone_of(owner)`: where their days begin
-    (None: everywhere in UTC); `own_tools`: tools that tell nothing foreign."""
+    (None: everywhere in UTC); `own_tools`: tools that tell nothing foreign;
+    `is_on(owner)`: whether anything of theirs is to be noted."""
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class Flushing:
         calls: MemoryCalls | None = None,
         zone_of: ZoneOf | None = None,
         own_tools: Collection[str] = (),
+        is_on: Callable[[Owner], Awaitable[bool]] | None = None,
     ) -> None:
         self._marks = marks
         self._daily = daily
@@ -98,6 +100,7 @@ class Flushing:
         self._calls = calls
         self._zone_of = zone_of
         self._own_tools = own_tools
+        self._is_on = is_on
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._failures: dict[int, int] = {}
 
@@ -105,6 +108,10 @@ class Flushing:
         """Whose the session is; None where nobody has written in it within the time that messages
         are kept."""
         return await owner_of(self._marks, session)
+
+    async def is_on(self, owner: Owner) -> bool:
+        """Whether their memory is."""
+        return self._is_on is None or await self._is_on(owner)
 
     async def leave(self, session: int, scope: str, zone: tzinfo) -> None:
         """What a run's context is about to lose is in the files when this returns; a digest where the
@@ -117,6 +124,9 @@ class Flushing:
             log.warning("session %d is being flushed already, and slowly", session)
             return
         try:
+            if owner is not None and not await self.is_on(owner):
+                await self._marks.skip(session)
+                return
             name = owner.name if owner is not None else ""
             await self._flush(session, _Whose(scope, name, zone), urgent=True)
         finally:
@@ -130,6 +140,9 @@ class Flushing:
             now = await self.owner(session)
             if now is None or now.scope != owner.scope:
                 return 0  # it was erased meanwhile, and the number may be another's
+            if not await self.is_on(owner):
+                await self._marks.skip(session)
+                return 0
             zone = UTC if self._zone_of is None else await self._zone_of(owner)
             whose = _Whose(owner.scope, owner.name, zone)
             return await self._flush(session, whose, urgent=False)

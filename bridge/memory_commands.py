@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from bridge.answers import Handlers
+from bridge.limits.keys import WHO_CAN_TEACH
 from bridge.limits.policies import zone_of
 from bridge.overnight import outcome
 from bridge.private_talks import PrivateTalks
@@ -47,7 +48,32 @@ class MemoryCommands:
     @property
     def commands(self) -> Handlers:
         """`/memory`, `/remember` and `/forget`."""
-        return {"memory": self.show, "remember": self.remember, "forget": self.forget}
+        return {
+            "memory": self.show,
+            "memory off": self.turn_off,
+            "memory on": self.turn_on,
+            "remember": self.remember,
+            "forget": self.forget,
+        }
+
+    async def turn_off(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
+        """Nothing is added and looked at from now on; what there is stays."""
+        await self._services.memory.switch.turn(message.address, message.sender.id, on=False)
+        chat = chat_scope(message.address)
+        entries = size(await self._notebook.files.load(chat.scope)).entries
+        days = await asyncio.to_thread(self._days, chat)
+        return say("memory_off", entries=entries, days=len(days))
+
+    async def turn_on(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
+        """It goes on with what there is."""
+        switch = self._services.memory.switch
+        if not switch.is_allowed(message.address, message.sender.id):
+            return say("memory_off_by_limits")
+        await switch.turn(message.address, message.sender.id, on=True)
+        return say("memory_on")
+
+    async def _is_on(self, message: InboundMessage) -> bool:
+        return await self._services.memory.switch.is_on(message.address, message.sender.id)
 
     async def show(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         """Who can see it, the entries, sizes; or the last change is taken back."""
@@ -69,6 +95,7 @@ class MemoryCommands:
         night = await self._services.memory.nights.newest(chat.scope)
         parts = [
             say("memory_who_private" if message.address.private else "memory_who_group"),
+            "" if await self._is_on(message) else say("memory_is_off"),
             "\n".join(entries) or say("memory_none"),
             say(
                 "memory_sizes",
@@ -91,7 +118,12 @@ class MemoryCommands:
         if self._talks.of(message.address) is not None:
             return say("private_no_memory")
         chat, private = chat_scope(message.address), message.address.private
-        zone = zone_of(self._services.policies.of(message.address, message.sender.id))
+        policy = self._services.policies.of(message.address, message.sender.id)
+        if not await self._is_on(message):
+            return say("memory_is_off")
+        if not await self._rights.is_among(policy[WHO_CAN_TEACH], message):
+            return say("memory_not_taught")
+        zone = zone_of(policy)
         try:
             receipt = await self._notebook.remember(
                 chat, self._member(message), text, datetime.now(zone).date()
@@ -131,6 +163,8 @@ class MemoryCommands:
 
     async def _tidy(self, message: InboundMessage, say: Say) -> str:
         """The night's work now."""
+        if not await self._is_on(message):
+            return say("memory_is_off")
         jobs = self._services.memory.jobs
         night = None
         if jobs is not None:

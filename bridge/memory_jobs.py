@@ -142,6 +142,8 @@ class MemoryJobs:
         for session in await self._marks.sessions_of(chat_of_scope(scope)):
             owner = await self._flushing.owner(session)
             if owner is not None and owner.scope == scope:
+                if not await self._flushing.is_on(owner):
+                    return None
                 zone = await self._zone_of(owner)
                 day = now.astimezone(zone).date()
                 return await self.consolidation.night(scope, session, day, zone)

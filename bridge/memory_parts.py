@@ -18,6 +18,7 @@ from bridge.limits.caps import caps_of
 from bridge.limits.policies import ChatPolicies, zone_of
 from bridge.memory_calls import Allowance, AllowanceOf, MemoryCalls
 from bridge.memory_jobs import MemoryJobs, Report
+from bridge.memory_switch import MemorySwitch
 from bridge.ratios import Ratios
 from bridge.session import chat_of_scope, memory_scope
 from bridge.tools import ConversationInfo, CurrentTime
@@ -29,6 +30,7 @@ from memory.jobs import Jobs
 from memory.memory_tools import FORGET_TOOL, REMEMBER_TOOL
 from memory.nights import Nights
 from memory.notebook import Notebook
+from memory.off import MemoryOff
 from memory.scopes import ChatScope
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore
@@ -47,6 +49,7 @@ class MemoryParts:
     flushing: Flushing
     nights: Nights
     jobs: MemoryJobs | None
+    switch: MemorySwitch
     tells: bool = True
 
     @asynccontextmanager
@@ -84,9 +87,14 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     marks, daily = FlushMarks(ground.database), DailyFiles(ground.folder)
     tombstones, nights = Tombstones(ground.database), Nights(ground.database, daily)
     zone = _zones(ground.policies)
+    switch = MemorySwitch(MemoryOff(ground.database), marks, ground.policies)
+
+    async def is_on(owner: Owner) -> bool:
+        return await switch.is_on(owner.address, owner.person)
+
     if not models.usual:
-        flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS)
-        return MemoryParts(flushing, nights, None, settings.tell_overnight)
+        flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS, is_on)
+        return MemoryParts(flushing, nights, None, switch, settings.tell_overnight)
     calls = MemoryCalls(
         _corrected(models.notes or models.usual[0], ground.ratios),
         ground.usage,
@@ -94,7 +102,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
         settings.budget_percent / 100,
         _allowances(marks, ground.policies),
     )
-    flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS)
+    flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS, is_on)
 
     async def changed(scope: str) -> None:
         await ground.notebook.refresh(ChatScope(scope, *chat_of_scope(scope)))
@@ -103,7 +111,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     rows = Jobs(ground.database)
     jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows)
-    return MemoryParts(flushing, nights, jobs, settings.tell_overnight)
+    return MemoryParts(flushing, nights, jobs, switch, settings.tell_overnight)
 
 
 def _zones(policies: ChatPolicies) -> ZoneOf:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bridge.access import Access
-from channels.base import Channel, InboundMessage
+from bridge.limits.lists import People
+from channels.base import Address, Channel, InboundMessage
 
 
 class Rights:
@@ -15,6 +16,13 @@ class Rights:
         self._access = access
         self._channels = channels
 
+    async def is_among(self, people: People, message: InboundMessage) -> bool:
+        """Whether they are meant by that; everybody is in their private chat, and owners always."""
+        address, person = message.address, message.sender.id
+        if self._access.is_owner(address.channel, person):
+            return True
+        return await is_among(people, address, person, self._channels[address.channel])
+
     async def over_all(self, message: InboundMessage) -> bool:
         """Whether they may change what others have said too: everybody in their private chat, owners,
         and a group's admins as the platform names them now."""
@@ -22,3 +30,12 @@ class Rights:
         if address.private or self._access.is_owner(address.channel, person):
             return True
         return bool(await self._channels[address.channel].is_admin(address, person))
+
+
+async def is_among(people: People, address: Address, person: str, channel: Channel) -> bool:
+    """Whether the person is meant by that, in a group."""
+    if address.private:
+        return True
+    if people.ids is not None and person not in people.ids:
+        return False
+    return not people.admins or bool(await channel.is_admin(address, person))

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
+from bridge.limits.keys import WHO_CAN_TEACH
 from bridge.memory_parts import OWN_TOOLS
+from bridge.rights import is_among
 from bridge.session import chat_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
@@ -43,6 +45,7 @@ class RunMemory:
         self._own_words = own_words
         self._new_messages = new_messages
         self._passed_on: set[str] = set()
+        self._on = self._teaches = False  # until it has begun
         newest = plan.question.newest
         self._chat = chat_scope(newest.address)
         name = plain_name(newest.sender.name)
@@ -53,9 +56,16 @@ class RunMemory:
         """What stands in the prompt. What can be known only by reading is read here. A memory that
         cannot be read is no reason to give no answer."""
         plan, notebook = self._plan, self._services.notebook
+        address = plan.question.newest.address
+        self._on = await self._services.memory.switch.is_on(address, plan.person)
+        self._teaches = await is_among(
+            plan.policy[WHO_CAN_TEACH], address, plan.person, plan.channel
+        )
         self._passed_on = await self._services.runs.passed_on(plan.session)
         if plan.begun is not None:
             self.receipts.extend(await notebook.receipts(self._chat, plan.run_id))
+        if not self._on:
+            return ""
         try:
             return await notebook.snapshots.of(
                 self._chat, plan.session, self._context.boundary_id, snapshot_room(plan.models)
@@ -67,8 +77,12 @@ class RunMemory:
     @property
     def tools(self) -> Sequence[Tool]:
         """To search, read, remember and forget; of a private conversation nothing is written down."""
-        tools = memory_tools(self._memory)
-        return tools[:2] if MARK in self._plan.session_key else tools
+        if not self._on:
+            return ()
+        search, read, remember, forget = memory_tools(self._memory)
+        if MARK in self._plan.session_key:
+            return search, read
+        return (search, read, remember, forget) if self._teaches else (search, read, forget)
 
     @property
     def receipts(self) -> list[Receipt]:

@@ -113,6 +113,20 @@ class FlushMarks:
 
         await self._database.write(op)
 
+    async def skip(self, session: int) -> None:
+        """Everything of the session so far is passed over."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO flushed (session_id, first_id, last_id, at)"
+                " SELECT session_id, MIN(id), MAX(id), ? FROM messages m WHERE session_id = ?"
+                " AND id > COALESCE((SELECT MAX(last_id) FROM flushed f"
+                " WHERE f.session_id = m.session_id), 0) GROUP BY session_id",
+                (stamp(), session),
+            )
+
+        await self._database.write(op)
+
     async def open_sessions(
         self, quiet_since: datetime, chat: tuple[str, str, str] | None = None
     ) -> list[OpenSession]:

@@ -247,6 +247,21 @@ TOOLS_OFF: Final = Key(
     "Tools that the model is not given here.",
     "[current_time]",
 )
+MEMORY: Final = Key(
+    "memory",
+    YesNo(narrow=False),
+    True,
+    "Whether anything is kept for good here, in notes and in what the bot knows; no: nothing is added, "
+    "and nothing of it is shown to the model.",
+    "yes",
+)
+WHO_CAN_TEACH: Final = Key(
+    "who_can_teach",
+    Audience(),
+    People(),
+    "In groups: who may have something kept for good, by /remember or by asking for it.",
+    "members",
+)
 
 KEYS: Final[tuple[Key[Any], ...]] = (
     PAUSED,
@@ -271,6 +286,8 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     WHEN_LIMIT_REACHED,
     LONGEST_ANSWER,
     TOOLS_OFF,
+    MEMORY,
+    WHO_CAN_TEACH,
     EDITORS,
 )
 BY_NAME: Final[Mapping[str, Key[Any]]] = MappingProxyType({key.name: key for key in KEYS})

@@ -22,12 +22,13 @@ from bridge.backlog import BacklogTiming
 from bridge.chat_models import ModelChoice
 from bridge.erasing import shared_scope
 from bridge.errors import ErrorReporter
-from bridge.flushing import Flushing
+from bridge.flushing import Flushing, Owner
 from bridge.gate import MonthlyGate
 from bridge.limits.kinds import Known
-from bridge.limits.policies import PolicyLayers, chat_policies
+from bridge.limits.policies import ChatPolicies, PolicyLayers, chat_policies
 from bridge.log import Redactor
 from bridge.memory_parts import MemoryParts
+from bridge.memory_switch import MemorySwitch
 from bridge.ratios import Ratios
 from bridge.session import Scope
 from bridge.stopping import WhoCanStop
@@ -49,6 +50,7 @@ from memory.inbox import Inbox
 from memory.jobs import Jobs
 from memory.nights import Nights
 from memory.notebook import Notebook
+from memory.off import MemoryOff
 from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
@@ -77,11 +79,16 @@ def chat_model(provider: Provider, name: str = "m", *, window: int = 100_000) ->
     )
 
 
-def without_model(database: Database, folder: Path) -> MemoryParts:
+def without_model(database: Database, folder: Path, policies: ChatPolicies) -> MemoryParts:
     """Day files get digests, and no night comes."""
-    daily = DailyFiles(folder)
-    flushing = Flushing(FlushMarks(database), daily, Tombstones(database))
-    return MemoryParts(flushing, Nights(database, daily), None)
+    daily, marks = DailyFiles(folder), FlushMarks(database)
+    switch = MemorySwitch(MemoryOff(database), marks, policies)
+
+    async def is_on(owner: Owner) -> bool:
+        return await switch.is_on(owner.address, owner.person)
+
+    flushing = Flushing(marks, daily, Tombstones(database), is_on=is_on)
+    return MemoryParts(flushing, Nights(database, daily), None, switch)
 
 
 class Bed:
@@ -115,6 +122,7 @@ class Bed:
             "who_can_stop": who_can_stop,
         }
         known = Known(tuple(choice.others), tool_names(more_tools))
+        policies = chat_policies(replace(layers, top=top), folder, database, chats, known)
         self.services = TurnServices(
             conversations=Conversations(database),
             inbox=Inbox(database),
@@ -128,7 +136,7 @@ class Bed:
             traces=PersonTraces(database, folder / MEMORY, shared_scope),
             talks=Talks(database),
             jobs=Jobs(database),
-            memory=without_model(database, folder / "memory"),
+            memory=without_model(database, folder / MEMORY, policies),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
@@ -138,7 +146,7 @@ class Bed:
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
             limits=PolicyStore(database),
             dialogues=Dialogues(database),
-            policies=chat_policies(replace(layers, top=top), folder, database, chats, known),
+            policies=policies,
             more_tools=tuple(more_tools),
         )
         rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))

@@ -75,6 +75,37 @@ async def test_memory_undo_takes_the_last_change_back(tmp_path: Path) -> None:
         assert "adds an entry" in await say(it, "/memory wat")
 
 
+async def flush(it: Bed) -> None:
+    flushing = it.services.memory.flushing
+    for (session,) in await it.database.read("SELECT id FROM sessions"):
+        owner = await flushing.owner(session)
+        assert owner is not None
+        await flushing.flush(session, owner)
+
+
+async def test_while_the_memory_is_off_nothing_is_added_and_nothing_is_made_up_later(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await say(it, "/remember likes tea")
+        told = await say(it, "/memory off")
+        assert "stays as it is (1 entries" in told
+        await it.ask("my word is plover")
+        assert "likes tea" not in it.provider.requests[-1].system
+        await flush(it)
+        assert "switched off here" in await say(it, "/remember likes coffee")
+        assert "**1** likes tea" in await say(it, "/memory")
+        await it.ask("and gull")
+        assert "from now on" in await say(it, "/memory on")
+        await it.ask("now heron")
+        assert "likes tea" in it.provider.requests[-1].system
+        await flush(it)
+        notes = "".join(path.read_text() for path in (tmp_path / "memory").rglob("20*.md"))
+        assert "heron" in notes
+        assert "plover" not in notes
+        assert "gull" not in notes
+
+
 async def test_in_a_group_what_others_have_said_is_for_admins(tmp_path: Path) -> None:
     team = {"chat": "team", "private": False}
     async with bed(tmp_path) as it:

@@ -241,6 +241,39 @@ async def test_tools_off(tmp_path: Path) -> None:
         assert {tool.name for tool in it.provider.requests[-1].tools} - offered == {"current_time"}
 
 
+async def test_memory(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await send(it, "/remember likes tea")
+        await ask(it)
+        assert "likes tea" in it.provider.requests[-1].system
+        write(tmp_path, "memory: no")
+        await ask(it)
+        request = it.provider.requests[-1]
+        assert "likes tea" not in request.system
+        assert not {tool.name for tool in request.tools} & {"remember", "memory_search"}
+        assert "switched off here" in await ask(it, "/remember likes coffee")
+        assert "switched off here" in await ask(it, "/memory")
+        it.channel.admins = {"ana"}
+        assert "The limits of this chat" in await ask(it, "/memory on")
+        await it.ask("In private?")
+        assert "remember" in {tool.name for tool in it.provider.requests[-1].tools}
+
+
+async def test_who_can_teach(tmp_path: Path) -> None:
+    write(tmp_path, "who_can_teach: admins")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        assert "only some people" in await ask(it, "/remember likes tea")
+        await ask(it)
+        tools = {tool.name for tool in it.provider.requests[-1].tools}
+        assert "remember" not in tools
+        assert {"forget", "memory_search"} <= tools
+        it.channel.admins = {"ana"}
+        assert "Remembered" in await ask(it, "/remember likes tea")
+        await ask(it)
+        assert "remember" in {tool.name for tool in it.provider.requests[-1].tools}
+        assert "Remembered" in await it.ask("/remember likes tea"), "a private chat is one's own"
+
+
 def test_every_key_has_a_test_of_its_effect() -> None:
     here = Path(__file__)
     others = here.parents[2] / "field_cases" / "test_limit_keys.py"

@@ -1,0 +1,38 @@
+"""Whether a chat's memory is on: its limits may keep it off, and people may switch it off."""
+
+from __future__ import annotations
+
+from bridge.limits.keys import MEMORY
+from bridge.limits.policies import ChatPolicies
+from bridge.session import chat_scope
+from channels.base import Address
+from memory.flushed import FlushMarks
+from memory.off import MemoryOff
+
+
+class MemorySwitch:
+    """While it is off nothing is added, and nothing is shown to a model; what there is stays."""
+
+    def __init__(self, off: MemoryOff, marks: FlushMarks, policies: ChatPolicies) -> None:
+        self._off = off
+        self._marks = marks
+        self._policies = policies
+
+    def is_allowed(self, address: Address, person: str) -> bool:
+        """Whether the chat's limits let it be on."""
+        return self._policies.of(address, person)[MEMORY]
+
+    async def is_on(self, address: Address, person: str) -> bool:
+        """Whether it is. Raises `StoreError`."""
+        await self._policies.read(address)
+        if not self.is_allowed(address, person):
+            return False
+        return not await self._off.holds(chat_scope(address).scope)
+
+    async def turn(self, address: Address, person: str, *, on: bool) -> None:
+        """What was said while it was off is not noted later."""
+        chat = chat_scope(address)
+        if on:
+            for session in await self._marks.sessions_of((chat.channel, chat.account, chat.chat)):
+                await self._marks.skip(session)
+        await self._off.switch(chat.scope, person, off=not on)
