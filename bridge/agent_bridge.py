@@ -33,6 +33,8 @@ from bridge.inbound import entry, readable
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
+from bridge.limits.changes import Changes
+from bridge.limits.chat_commands import ChatCommands
 from bridge.limits.command import limits_command
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
 from bridge.limits.policies import is_quiet
@@ -42,6 +44,7 @@ from bridge.memory_commands import MemoryCommands
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.overheard import Overheard, listens
+from bridge.policy_changes import PolicyChanges
 from bridge.privacy import PrivacyCommands
 from bridge.private_talks import PrivateTalks
 from bridge.questions import Questions, asks
@@ -157,16 +160,35 @@ class AgentBridge:
             services.memory.at_work,
             settings.timezone,
         )
+        limit_rights = LimitRights(access, channels, services.people, services.policies)
         limits = limits_command(
             services.policies,
             services.limits,
             services.usage,
             services.inbox,
             services.dialogues,
-            LimitRights(access, channels, services.people, services.policies),
+            limit_rights,
             access,
             channels,
         )
+        chat_commands = ChatCommands(
+            services.policies,
+            Changes(services.policies, services.limits, access),
+            limit_rights,
+            services.policies.files.known.models or (),
+        )
+        self.policy_changes = PolicyChanges(
+            services.policies,
+            services.limits,
+            services.chats,
+            services.inbox,
+            self._lanes,
+            self._turns,
+            self._notices,
+            channels,
+            self._beside.start,
+        )
+        services.policies.files.listen(self.policy_changes.changed)
         rights = Rights(access, channels)
         language = self._policies.layers.top.get("language")
         self.door = Door(
@@ -187,6 +209,7 @@ class AgentBridge:
             self._outages,
             tokens,
             limits,
+            chat_commands,
             MemoryCommands(services, rights, self.talks),
             PrivacyCommands(services, rights, channels),
             EraseCommands(self.eraser, services, rights),

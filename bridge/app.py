@@ -37,6 +37,7 @@ from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.pictures import Pictures
+from bridge.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
 from bridge.private_talks import LIMIT_S as END_S
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
@@ -159,11 +160,13 @@ async def serve(
                     ERASE_GONE: erase,
                     END: end,
                     **bridge.door.handlers,
+                    ANNOUNCE: Handler(bridge.policy_changes.by_the_clock, ANNOUNCE_LIMIT_S),
                     **(jobs.handlers if jobs else {}),
                 },
                 more_plans={ERASE_GONE: NIGHTLY},
             )
             operation.verbs.update(bridge.door.verbs)
+            bridge.policy_changes.bind(upkeep.scheduler)
             helpers = [
                 *_memory_jobs(jobs, upkeep, operation, group),
                 *await operation.start(group),

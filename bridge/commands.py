@@ -18,6 +18,7 @@ from bridge.context_commands import ContextCommands
 from bridge.erase_commands import EraseCommands
 from bridge.gate import usd
 from bridge.lanes import Lanes
+from bridge.limits.chat_commands import ChatCommands
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
 from bridge.memory_commands import TIDY, MemoryCommands
@@ -49,6 +50,7 @@ class Commands:
         outages: Outages,
         tokens: CancelTokenRegistry,
         limits: LimitsCommand,
+        chat_commands: ChatCommands,
         memory: MemoryCommands,
         privacy: PrivacyCommands,
         erasing: EraseCommands,
@@ -82,6 +84,7 @@ class Commands:
             "context": self._show_context,
             "undo": self._undo,
             **limits.commands,
+            **chat_commands.commands,
             **memory.commands,
             "memory": self._memory_now,
             **privacy.commands,
@@ -89,7 +92,12 @@ class Commands:
             **letting_in.commands,
         }
         self._presses_of_limits = frozenset(limits.presses)
-        self._presses: Handlers = {**limits.presses, **erasing.presses, **letting_in.presses}
+        self._presses: Handlers = {
+            **limits.presses,
+            **chat_commands.presses,
+            **erasing.presses,
+            **letting_in.presses,
+        }
         self._forms = limits.forms
         self._replies = limits.replies
 

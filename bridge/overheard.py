@@ -14,6 +14,7 @@ from typing import Final
 from bridge.access import Access
 from bridge.limits.keys import ANSWER_WHEN, BLOCKED, CONTEXT_MESSAGES, PAUSED
 from bridge.limits.policy import Policy
+from bridge.limits.times import is_blocked, is_paused
 from bridge.speakers import plain_name
 from channels.base import InboundMessage
 
@@ -43,7 +44,8 @@ class Overheard:
         kept in mind where the chat wants that."""
         if not _is_said(message) or not self._access.hears(message.address, message.sender):
             return False
-        if policy[PAUSED] or message.sender.id in policy[BLOCKED]:
+        now, blocked = datetime.now(UTC), policy[BLOCKED]
+        if is_paused(policy[PAUSED], now) or is_blocked(blocked, message.sender.id, now):
             return False
         if policy[ANSWER_WHEN] == "every_message" and message.own_words and _is_no_command(message):
             return True

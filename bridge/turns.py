@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from agent.cancel import CancelTokenRegistry
@@ -18,6 +19,7 @@ from bridge.inbound import readable
 from bridge.lanes import ActiveRun, Lanes
 from bridge.limits.keys import MODEL, PAUSED
 from bridge.limits.policies import is_quiet, zone_of
+from bridge.limits.times import is_paused
 from bridge.notices import Notices
 from bridge.outage import Outages
 from bridge.overheard import Overheard
@@ -106,12 +108,15 @@ class Turns:
             self._outages.forget(session_key)
             return False
         plan = await self._plan(waiting)
-        if plan.begun is None and plan.policy[PAUSED]:
+        paused = is_paused(plan.policy[PAUSED], datetime.now(UTC))
+        if paused and plan.begun is None:
             await self._leave_unanswered(waiting)
             return True
         run = self._begin(waiting, plan)
         if run is None:  # stopped in the meantime
             return True
+        if paused:
+            run.token.cancel()  # what an earlier process has begun ends in good order
         turn = Turn(self._services, plan, self._deliveries, self._outages, run.token)
         try:
             await self._lanes.carry_out(turn, run)

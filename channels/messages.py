@@ -90,7 +90,8 @@ class InboundMessage:
     write in this chat again, or was removed or blocked (with an empty chat: its whole account was);
     `moved_from`: this chat had that id before. Nobody wrote these three.
     `form`: a form was sent, and nothing else. `reply_to_id`: the message that this one answers, of
-    `reply_to_person`, where the platform tells.
+    `reply_to_person`, where the platform tells; of a command that cannot answer a message: whom it
+    names first.
     `album`: what files have in common that were sent as one, each as a message of its own.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as

@@ -107,6 +107,25 @@ class Inbox:
         )
         return bool(found)
 
+    async def accounts(self, channel: str, chat: str) -> list[str]:
+        """The bot's own accounts that have a conversation in a chat of this id."""
+        rows = await self._database.read(
+            "SELECT DISTINCT account FROM sessions WHERE channel = ? AND chat = ?", (channel, chat)
+        )
+        return [str(row[0]) for row in rows]
+
+    async def newest(self, channel: str, chat: str) -> str | None:
+        """The body of the newest message of a chat that is stored."""
+        for account in await self.accounts(channel, chat):
+            rows = await self._database.read(
+                "SELECT body FROM inbox WHERE channel = ? AND account = ? AND chat = ?"
+                " AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
+                (channel, account, chat),
+            )
+            if rows:
+                return str(rows[0][0])
+        return None
+
     async def put_question(self, entry: Entry, windows: Sequence[Window] = ()) -> int | Full | None:
         """The same for a question, unless a window is full: then nothing is stored. Counting and
         storing are one transaction, so that questions at the same moment are counted."""

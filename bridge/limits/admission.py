@@ -19,6 +19,7 @@ from bridge.limits.keys import (
 from bridge.limits.lists import ALL_TOPICS
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import Policy
+from bridge.limits.times import is_blocked, is_paused
 from bridge.texts import Say
 from channels.base import Address, Channel, InboundMessage
 from memory.days import Day, day_of, first_met
@@ -54,12 +55,14 @@ class Admission:
         person = message.sender.id
         if self._access.is_owner(message.address.channel, person):
             return False
-        return person in policy[BLOCKED]
+        blocked = policy[BLOCKED]
+        return is_blocked(blocked, person, datetime.now(UTC))
 
     async def admit(self, message: InboundMessage, policy: Policy) -> Admitted | Reach:
         """Whether the message may be a question now."""
-        if policy[PAUSED]:
-            return Reach(PAUSED.name)
+        paused = policy[PAUSED]
+        if is_paused(paused, datetime.now(UTC)):
+            return Reach(PAUSED.name, opens=None if isinstance(paused, bool) else paused)
         if self.is_blocked(message, policy):
             return Reach(BLOCKED.name)
         if not self._is_open(message.address, policy):

@@ -107,15 +107,16 @@ class Changes:
             return Refused("limits_nothing_to_undo")
         return self._planned(place, before, changes[0].before)
 
-    async def write(self, plan: Plan, actor: str) -> int | Refused:
+    async def write(self, plan: Plan, actor: str, *, told: bool = True) -> int | Refused:
         """The new revision. What has become wrong in the meantime is refused, and what `actor`
-        (`channel:id`) may not change though they may set limits."""
+        (`channel:id`) may not change though they may set limits. `told`: the chat hears of it from
+        whoever calls this."""
         if any(BY_NAME[key].owners_only for key, _, _ in plan.changed) and not (
             self._access.is_owner(*actor.split(":", 1))
         ):
             return Refused("limits_owners_only")
         try:
-            done = await self._files.write(plan.place, plan.after, actor, plan.revision)
+            done = await self._files.write(plan.place, plan.after, actor, plan.revision, told=told)
         except OSError as error:
             log.error("%s cannot be written: %s", self._files.path(plan.place), error.strerror)
             return Refused("limits_not_written")
@@ -125,7 +126,9 @@ class Changes:
 
     async def apply(self, plan: Plan, message: InboundMessage, say: Say) -> Answer:
         """Write it for the sender of a message, who may; one line that tells it, with Undo."""
-        done = await self.write(plan, f"{message.address.channel}:{message.sender.id}")
+        told = message.address.chat == plan.place.chat
+        actor = f"{message.address.channel}:{message.sender.id}"
+        done = await self.write(plan, actor, told=told)
         if isinstance(done, Refused):
             return Answer(done.told(say), in_place=True)
         text = f"{say('limits_done', revision=done)}\n{plan.told(say)}"

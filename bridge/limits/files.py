@@ -33,6 +33,18 @@ GROUPS = "groups"  # the folder in the data folder
 SUFFIX = ".yaml"
 MOST_KNOWN = 20_000  # chats and threads whose files are kept in mind, a few hundred bytes each
 
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What holds at a place has changed. `told`: the chat hears of it from whoever changed it."""
+
+    place: PolicyPlace
+    before: Values
+    after: Values
+    told: bool
+
+
+Listener = Callable[[Changed], None]
 Beside = Callable[[Coroutine[Any, Any, None], str], object]
 _Signature = tuple[int, int, int]  # time in nanoseconds, size, inode
 
@@ -62,12 +74,17 @@ class PolicyFiles:
         self._store = store
         self.known = known
         self._beside: Beside | None = None
+        self._listener: Listener | None = None
         self._seen: dict[PolicyPlace, _Seen] = {}
         self._writing: set[PolicyPlace] = set()
 
     def bind(self, beside: Beside) -> None:
         """`beside(work, name)` starts something that nobody waits for."""
         self._beside = beside
+
+    def listen(self, listener: Listener) -> None:
+        """`listener` is told of each change that is kept."""
+        self._listener = listener
 
     def path(self, place: PolicyPlace) -> Path:
         """Where the file of a chat or topic is, or would be."""
@@ -108,9 +125,13 @@ class PolicyFiles:
         await self._keep(place, _content(self.path(place)) or b"")
         return await self._store.get(place)
 
-    async def write(self, place: PolicyPlace, text: str, actor: str, revision: int) -> int | None:
-        """A new text by `actor`; the new revision, or None when another one than `revision` is there
-        by now. Raises `OSError` and `StoreError`: then what was before holds."""
+    async def write(
+        self, place: PolicyPlace, text: str, actor: str, revision: int, *, told: bool = True
+    ) -> int | None:
+        """A new text by `actor`, who tells the chat (`told`); the new revision, or None when another
+        one than `revision` is there by now. Raises `OSError` and `StoreError`: then what was before
+        holds."""
+        before = self.state(place).values
         self._writing.add(place)
         try:
             stored = await self._store.put(place, text, actor, revision=revision)
@@ -119,6 +140,8 @@ class PolicyFiles:
                 await self.read(place)
         finally:
             self._writing.discard(place)
+        if stored is not None:
+            self._tell(place, before, self.state(place).values, told=told)
         return None if stored is None else stored.revision
 
     async def erase(self, channel: str, chat: str) -> None:
@@ -165,8 +188,14 @@ class PolicyFiles:
             stored = await self._store.get(place)
             if stored.text != text and place not in self._writing:
                 await self._store.put(place, text, FILE)
+                old, new = (read(t.encode(), self.known).values for t in (stored.text, text))
+                self._tell(place, old, new, told=False)
         except StoreError as error:
             log.warning("the limits of %s are not kept: %s", place.target, error)
+
+    def _tell(self, place: PolicyPlace, before: Values, after: Values, *, told: bool) -> None:
+        if self._listener is not None and before != after:
+            self._listener(Changed(place, before, after, told))
 
     def _moved(self, place: PolicyPlace, former: Iterable[str]) -> bool:
         """Whether a file of the chat's former id was there, and is its own now."""

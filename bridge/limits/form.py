@@ -14,6 +14,7 @@ from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.reading import MOST_BYTES, line_of
 from bridge.limits.rights import LimitRights
+from bridge.limits.times import Pause
 from bridge.texts import Say
 from channels.base import Button, Channel, InboundMessage
 from channels.inputs import Form, FormField, Submission
@@ -172,9 +173,10 @@ class LimitsForm:
         if key.name in ceilings:
             hint += f" {say('limits_ceiling')}: {key.show(ceilings[key.name])}"
         choices: tuple[tuple[str, str], ...] = ()
-        if isinstance(key.kind, YesNo | Choice):
-            words = ("no", "yes") if isinstance(key.kind, YesNo) else key.kind.words_in_order
-            choices = (("", say("limits_none")), *((word, word) for word in words))
+        if isinstance(key.kind, YesNo | Pause | Choice):
+            words = key.kind.words_in_order if isinstance(key.kind, Choice) else ("no", "yes")
+            known = dict.fromkeys((*words, *filter(None, (_value(key, values),))))
+            choices = (("", say("limits_none")), *((word, word) for word in known))
         else:
             hint += f" ({key.kind.words})"
         value = _value(key, values)

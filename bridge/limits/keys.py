@@ -19,11 +19,10 @@ from bridge.limits.kinds import (
     Model,
     Number,
     Text,
-    YesNo,
     Zone,
 )
 from bridge.limits.lists import ALL_TOPICS, Audience, Ids, People, Tools, Topics
-from bridge.limits.times import Hours, QuietHours
+from bridge.limits.times import Blocks, Hours, Pause, Paused, QuietHours
 
 if TYPE_CHECKING:
     from bridge.session import Scope
@@ -40,7 +39,7 @@ class Key(Generic[T]):
     """`default`: without any setting; None of a number: no limit. `sentence`: what it does, for
     people. `example`: as in a chat's file. `topic`, `person`: may be set for a topic, for a person (by
     the operator). `at_top`: the configuration has it at its top instead of in `defaults`.
-    `owners_only`: admins of a chat may not set it."""
+    `owners_only`: admins of a chat may not set it. `announced`: a change is told in the chat."""
 
     name: str
     kind: Kind[Any]
@@ -51,6 +50,7 @@ class Key(Generic[T]):
     person: bool = False
     at_top: bool = False
     owners_only: bool = False
+    announced: bool = False
 
     def show(self, value: T) -> str:
         """As a chat's file has it; an empty text where there is no limit."""
@@ -65,9 +65,9 @@ def _usd() -> Number:
     return Number(MOST_USD, "USD, 0 or more", micro=True, cost=True)
 
 
-PAUSED: Final = Key(
+PAUSED: Final[Key[Paused]] = Key(
     "paused",
-    YesNo(narrow=True),
+    Pause(),
     False,
     "While it is yes, nothing is answered here, also not later.",
     "no",
@@ -88,6 +88,7 @@ ANSWER_WHEN: Final = Key(
     "other bots, never are.",
     "mention_or_reply",
     topic=True,
+    announced=True,
 )
 CONTEXT_MESSAGES: Final = Key(
     "context_messages",
@@ -96,6 +97,7 @@ CONTEXT_MESSAGES: Final = Key(
     "In groups: how many of the newest messages that are not for the bot it keeps in mind, never on "
     "disk, and shows to the model with a question as what others said.",
     "0",
+    announced=True,
 )
 TOPICS: Final = Key(
     "topics",
@@ -112,9 +114,9 @@ EDITORS: Final = Key(
     "[]",
     owners_only=True,
 )
-BLOCKED: Final = Key(
+BLOCKED: Final[Key[frozenset[str]]] = Key(
     "blocked",
-    Ids(),
+    Blocks(),
     frozenset[str](),
     "Ids of people who are not answered here; their /cancel works all the same.",
     "[]",
@@ -207,6 +209,7 @@ INSTRUCTIONS: Final = Key(
     "Answer in at most five sentences.",
     topic=True,
     at_top=True,
+    announced=True,
 )
 CONVERSATION: Final[Key[Scope]] = Key(
     "conversation",

@@ -10,6 +10,7 @@ from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Choice, Known, Language, Model, Number, Wrong, YesNo
 from bridge.limits.lists import Audience
 from bridge.limits.policy import Values
+from bridge.limits.times import Pause
 from bridge.texts import Say
 from channels.base import Button
 
@@ -90,7 +91,7 @@ def offers(key: Key[Any], known: Known, ceilings: Values) -> list[str]:
     """Values to choose from, as they are written; none that could not be set."""
     written: Collection[str] = ()
     match key.kind:
-        case YesNo():
+        case YesNo() | Pause():
             written = ("yes", "no")
         case Choice():
             written = key.kind.words_in_order

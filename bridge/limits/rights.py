@@ -31,6 +31,10 @@ class LimitRights:
         self._channels = channels
         self._people = people
 
+    def is_owner(self, address: Address, person: str) -> bool:
+        """Whether the person owns the bot."""
+        return self._access.is_owner(address.channel, person)
+
     async def may_change(self, address: Address, person: str) -> bool | None:
         """None when the platform does not say."""
         if self._access.is_owner(address.channel, person):

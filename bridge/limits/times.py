@@ -1,12 +1,14 @@
-"""Kinds of values that are times: the hours of a day in which a chat is quiet."""
+"""Kinds of values with times: the hours in which a chat is quiet, and what holds until a moment."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from bridge.limits.kinds import Known
+from bridge.limits.lists import Ids
 from bridge.limits.numbers import Wrong
 from bridge.yaml_source import Value
 
@@ -65,3 +67,114 @@ class QuietHours:
 
 def _shown(minute: int) -> str:
     return f"{minute // 60:02}:{minute % 60:02}"
+
+
+# Until when -----------------------------------------------------------------------------------
+
+_NEVER, _FOR_EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+Paused = bool | datetime  # no, yes, or until then
+_UNTIL = re.compile(r"until\s+(\d{4}-\d\d-\d\d)[T ]+(\d\d:\d\d)\s*(?:utc|z)?", re.IGNORECASE)
+_BLOCK = re.compile(r"(?P<id>\S+)(?P<until>\s+until\s.*)?", re.IGNORECASE | re.DOTALL)
+_YES = frozenset(("yes", "on", "true"))
+
+
+def until_text(moment: datetime) -> str:
+    """`until 2026-11-30 18:00 UTC`, the next minute."""
+    shown = (moment + timedelta(seconds=59)).astimezone(UTC)
+    return f"until {shown:%Y-%m-%d %H:%M} UTC"
+
+
+def read_until(text: str) -> datetime:
+    """The moment of `until_text`. Raises `Wrong`."""
+    found = _UNTIL.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00")
+    except ValueError:
+        raise Wrong("needs a time such as until 2026-11-30 18:00 UTC") from None
+
+
+def is_paused(value: Paused, now: datetime) -> bool:
+    """Whether it holds at `now`."""
+    return value if isinstance(value, bool) else now < value
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Yes, no, or until a time; longer is narrower."""
+
+    words: str = "yes, no, or until 2026-11-30 18:00 UTC"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> Paused:
+        """Also on, off, true, false."""
+        text = written.strip() if isinstance(written, str) else ""
+        word = text.lower()
+        if word in _YES or word in _NONE:
+            return word in _YES
+        if word.startswith("until"):
+            return read_until(text)
+        raise Wrong("must be yes or no, or until 2026-11-30 18:00 UTC")
+
+    def show(self, value: Paused) -> str:
+        """As it is written."""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return until_text(value)
+
+    def meet(self, one: Paused, other: Paused) -> Paused:
+        """The longer one."""
+        return max(one, other, key=_end)
+
+
+def _end(value: Paused) -> datetime:
+    if isinstance(value, bool):
+        return _FOR_EVER if value else _NEVER
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Ids of people that are kept out, for good or until a time: more is narrower. As a value they are
+    texts, `42` or `43 until 2026-11-30 18:00 UTC`."""
+
+    words: str = "a list of ids, such as [42, 43 until 2026-11-30 18:00 UTC]"
+    ordered: bool = True
+
+    def read(self, written: Value, known: Known) -> frozenset[str]:
+        """Also one id, or ids with commas between."""
+        if isinstance(written, str) and "until" not in written.lower():
+            return Ids().read(written, known)
+        items = written.split(",") if isinstance(written, str) else written
+        return frozenset(_block(item, known) for item in items)
+
+    def show(self, value: frozenset[str]) -> str:
+        """As a list in order."""
+        return Ids().show(value)
+
+    def meet(self, one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+        """Those of both."""
+        return one | other
+
+
+def _block(item: object, known: Known) -> str:
+    found = _BLOCK.fullmatch(item.strip()) if isinstance(item, str) else None
+    if found is None:
+        raise Wrong(
+            "must be a list of ids, each alone or with a time: 43 until 2026-11-30 18:00 UTC"
+        )
+    (person,) = Ids().read([found["id"]], known)
+    return f"{person} {until_text(read_until(found['until']))}" if found["until"] else person
+
+
+def is_blocked(blocks: Iterable[str], person: str, now: datetime) -> bool:
+    """Whether one of them holds for the person at `now`."""
+    return person in {block.partition(" ")[0] for block in standing(blocks, now)}
+
+
+def standing(blocks: Iterable[str], now: datetime) -> list[str]:
+    """Those that are not over."""
+    return sorted(
+        block for block in blocks if " " not in block or now < read_until(block.partition(" ")[2])
+    )

@@ -30,6 +30,7 @@ COMMANDS: Final = frozenset(
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
         *("privacy", "export", "private"),
         *("approve", "invite", "people", "revoke"),
+        *("pause", "resume", "block", "unblock", "model"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""
@@ -260,6 +261,7 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
     user, channel, trigger = str(body["user_id"]), str(body["channel_id"]), str(body["trigger_id"])
     text = readable(str(body.get("text") or ""), _names(people)).strip()
     private = channel.startswith("D")
+    named = mentioned(str(body.get("text") or ""))
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, None, private),
         event=f"c:{trigger}",
@@ -268,6 +270,7 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
         sent_at=now,
         text=text,
         command=_meant(text),
+        reply_to_person=_sender(named[0], people) if named else None,
     )
 
 

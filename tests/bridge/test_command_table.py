@@ -25,7 +25,9 @@ def test_the_page_is_the_table() -> None:
 async def test_every_declared_command_is_known(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         for name in sorted(NAMES - BY_TURNS):
-            assert not (await it.ask(f"/{name}")).startswith("I do not know /"), name
+            assert not (await it.ask(f"/{name}", person="owner")).startswith("I do not know /"), (
+                name
+            )
         assert (await it.ask("/other")).startswith("I do not know /other")
 
 

@@ -109,7 +109,7 @@ def test_what_can_mean_one_thing_is_understood(line: str, expected: object) -> N
         ("tools_off: [curent_time]", "did you mean current_time?"),
         ("timezone: Europe/Berln", "did you mean Europe/Berlin?"),
         ("timezone: CEST5", "is no IANA time zone"),
-        ("paused: {a: b}", "must be a single value"),
+        ("language: {a: b}", "must be a single value"),
         ("paused: &x no", "anchors"),
         ("paused: !!bool no", "tags"),
         ("paused: no\n---\npaused: yes", "a second document"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from bridge.limits.kinds import (
     Zone,
 )
 from bridge.limits.lists import ALL_TOPICS, SHARED_IDS, Audience, Ids, People, Tools, Topics
-from bridge.limits.times import Hours, QuietHours
+from bridge.limits.times import Blocks, Hours, Pause, QuietHours, until_text
 
 MODELS = ("claude-haiku", "gpt")
 TOOLS = ("current_time", "read_transcript")
@@ -27,9 +28,21 @@ ids = st.frozensets(
 )
 
 
+minutes = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)).map(  # noqa: DTZ001
+    lambda moment: moment.replace(second=0, microsecond=0)
+)
+
+
+def _block(person: str) -> str:
+    until = f" {until_text(datetime(2026, 11, 30, tzinfo=UTC))}" if person.endswith("7") else ""
+    return f"{person}{until}"
+
+
 NAMED: tuple[tuple[type[Any], st.SearchStrategy[Any]], ...] = (
     (YesNo, st.booleans()),
     (Ids, ids),
+    (Pause, st.booleans() | minutes),
+    (Blocks, ids.map(lambda found: frozenset(map(_block, found)))),
     (Topics, st.just(ALL_TOPICS) | st.frozensets(st.sampled_from(("1", "12", "40")), min_size=1)),
     (QuietHours, st.just(Hours()) | st.builds(Hours, st.integers(0, 719), st.integers(720, 1439))),
     (Tools, st.frozensets(st.sampled_from(TOOLS))),

@@ -1,0 +1,176 @@
+"""`/pause`, `/resume`, `/block`, `/unblock` and `/model`: single keys of a chat, set by short commands.
+
+They change the chat's lines as `/limits set` does: the same rights, the same record, the same Undo.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from bridge.answers import Answer, Handlers
+from bridge.limits.changes import Changes, Refused
+from bridge.limits.keys import BLOCKED, MODEL, PAUSED, Key
+from bridge.limits.policies import ChatPolicies, places_of
+from bridge.limits.rights import LimitRights
+from bridge.limits.times import standing, until_text
+from bridge.texts import Say
+from channels.base import Button, InboundMessage
+from memory.conversations import SessionPlace
+from memory.policies import PolicyPlace
+
+CHOOSE: Final = "model"  # the action of the buttons
+LONGEST = timedelta(days=366)
+MOST_BUTTONS = 20
+_SPAN = re.compile(r"(\d{1,5})(m|min|h|d|w)", re.IGNORECASE)
+_ID = re.compile(r"[A-Za-z0-9_-]*\d[A-Za-z0-9_-]*", re.ASCII)
+_UNITS: Final = {
+    "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+
+
+class ChatCommands:
+    """`models`: those that a chat may choose, in the operator's order."""
+
+    def __init__(
+        self,
+        policies: ChatPolicies,
+        changes: Changes,
+        rights: LimitRights,
+        models: Collection[str],
+    ) -> None:
+        self._policies = policies
+        self._changes = changes
+        self._rights = rights
+        self._models = models
+
+    @property
+    def commands(self) -> Handlers:
+        """All of them."""
+        return {
+            "pause": self._pause,
+            "resume": self._resume,
+            "block": self._block,
+            "unblock": self._unblock,
+            "model": self._model,
+        }
+
+    @property
+    def presses(self) -> Handlers:
+        """The buttons under `/model`."""
+        return {CHOOSE: self._chosen}
+
+    # Pauses and blocks -------------------------------------------------------------------------------
+
+    async def _pause(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        span, rest = _span(_args(message))
+        if rest or (span is not None and not timedelta() < span <= LONGEST):
+            return Answer(say("pause_how"))
+        value = "yes" if span is None else until_text(datetime.now(UTC) + span)
+        return await self._set(message, PAUSED, value, say)
+
+    async def _resume(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        return await self._set(message, PAUSED, "no", say)
+
+    async def _block(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        span, rest = _span(_args(message))
+        person = _meant(message, rest)
+        if person is None or (span is not None and not timedelta() < span <= LONGEST):
+            return Answer(say("block_how"))
+        if person == message.sender.id or self._rights.is_owner(message.address, person):
+            return Answer(say("block_not_them"))
+        now = datetime.now(UTC)
+        until = "" if span is None else f" {until_text(now + span)}"
+        kept = [*self._others(message, person), f"{person}{until}"]
+        return await self._set(message, BLOCKED, f"[{', '.join(kept)}]", say)
+
+    async def _unblock(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        person = _meant(message, _span(_args(message))[1])
+        if person is None:
+            return Answer(say("block_how"))
+        return await self._set(
+            message, BLOCKED, f"[{', '.join(self._others(message, person))}]", say
+        )
+
+    def _others(self, message: InboundMessage, person: str) -> list[str]:
+        """Who is blocked besides."""
+        blocks = self._policies.of(message.address, message.sender.id)[BLOCKED]
+        return [
+            block for block in standing(blocks, datetime.now(UTC)) if block.split()[0] != person
+        ]
+
+    # Models ----------------------------------------------------------------------------------------
+
+    async def _model(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        """Which one answers; buttons for whoever may choose."""
+        wished = _args(message).strip()
+        if wished:
+            return await self._set(message, MODEL, wished, say)
+        policy = self._policies.of(message.address, message.sender.id)
+        text = say("model_now", model=policy[MODEL] or next(iter(self._models), "?"))
+        if len(self._models) < 2:
+            return Answer(text, silent=True)
+        there = ", ".join(f"`{name}`" for name in self._models)
+        text = "\n".join((text, say("model_choice", models=there)))
+        if not await self._may(message, MODEL):
+            return Answer(text, silent=True)
+        names = list(self._models)[:MOST_BUTTONS]
+        return Answer(text, tuple(Button(name, CHOOSE, name) for name in names), silent=True)
+
+    async def _chosen(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        name = message.press.value if message.press is not None else ""
+        return await self._set(message, MODEL, name, say)
+
+    # How -------------------------------------------------------------------------------------------
+
+    async def _may(self, message: InboundMessage, key: Key[Any]) -> bool | None:
+        """In their private chat everybody chooses among the models that chats may have."""
+        if key is MODEL and message.address.private:
+            return True
+        return await self._rights.may_change(message.address, message.sender.id)
+
+    async def _set(self, message: InboundMessage, key: Key[Any], value: str, say: Say) -> Answer:
+        may = await self._may(message, key)
+        if not may:
+            pressed = message.press is not None
+            address, person = message.address, message.sender.id
+            return Answer(await self._rights.no(address, person, may, say, always=pressed))
+        plan = await self._changes.plan(self._place(message, key), f"{key.name}: {value}")
+        if isinstance(plan, Refused):
+            return Answer(plan.told(say))
+        return await self._changes.apply(plan, message, say)
+
+    def _place(self, message: InboundMessage, key: Key[Any]) -> PolicyPlace:
+        """The chat; its topic where the topic has set the key, since the chat's would not count."""
+        places = places_of(message.address)
+        origin = self._policies.of(message.address, message.sender.id).origin(key)
+        there = [p for p in places if str(self._policies.files.path(p)) == origin]
+        return there[-1] if there else places[0]
+
+
+def _args(message: InboundMessage) -> str:
+    return message.command.args if message.command else ""
+
+
+def _span(words: str) -> tuple[timedelta | None, list[str]]:
+    """The first word that is a span of time, such as `2h`, and the other words."""
+    rest = words.split()
+    for word in rest:
+        found = _SPAN.fullmatch(word)
+        if found is not None:
+            rest.remove(word)
+            return int(found[1]) * _UNITS[found[2].lower()], rest
+    return None, rest
+
+
+def _meant(message: InboundMessage, words: list[str]) -> str | None:
+    """The id of whoever a message is about: who wrote what it answers, else an id in its words."""
+    if message.reply_to_person is not None:
+        return message.reply_to_person.id
+    return next((word for word in words if _ID.fullmatch(word)), None)

@@ -1,0 +1,121 @@
+"""Short commands for single keys: rights, record and Undo as of `/limits set`; what follows at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from agent.testing import ScriptedProvider
+from channels.base import Sender
+from memory.policies import PolicyPlace
+from tests.bridge.bed import Bed, bed, chat_model
+from tests.bridge.limits.test_effects import GROUP, ask, write
+
+
+def lines(folder: Path) -> str:
+    path = folder / "groups" / "fake" / f"{GROUP}.yaml"
+    return path.read_text() if path.exists() else ""
+
+
+async def answering(it: Bed, text: str, person: str, about: str) -> str:
+    """A command as an answer to a message of somebody."""
+    message = it.channel.message(text, person=person, chat=GROUP, private=False)
+    count = len(it.channel.finals)
+    await it.bridge.receive(replace(message, reply_to_person=Sender(about, about.title())))
+    await it.bridge.idle()
+    assert len(it.channel.finals) == count + 1
+    return it.channel.finals[-1]
+
+
+async def test_a_pause_ends_what_runs_and_what_waits_and_nothing_is_answered_later(
+    tmp_path: Path,
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
+        it.channel.admins = {"boss"}
+        await it.send("First", person="ana", chat=GROUP, private=False)
+        await it.until(lambda: it.provider.requests)
+        await it.send("Second", person="bo", chat=GROUP, private=False)
+        await it.send("/pause", person="ana", chat=GROUP, private=False)
+        await it.until(lambda: any("Only admins" in final for final in it.channel.finals))
+        await it.send("/pause 2h", person="boss", chat=GROUP, private=False)
+        await it.bridge.idle()
+        assert lines(tmp_path).startswith("paused: until 20")
+        assert any("Stopped" in final for final in it.channel.finals)
+        assert await it.services.inbox.open_sessions(["fake"]) == []
+        assert "I answer again from" in await ask(it, "Third", person="cleo")
+        stall.set()
+        await ask(it, "/resume", person="boss")
+        assert lines(tmp_path) == "paused: no\n"
+        assert await ask(it, "Fourth") == "Two."
+        assert len(it.provider.requests) == 2
+
+
+async def test_a_pause_by_file_ends_what_runs(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One."], stall=stall) as it:
+        await it.send("First", person="ana", chat=GROUP, private=False)
+        await it.until(lambda: it.provider.requests)
+        write(tmp_path, "paused: yes")
+        await it.services.policies.files.read(PolicyPlace("fake", GROUP))
+        await it.until(lambda: any("Stopped" in final for final in it.channel.finals))
+        await it.bridge.idle()
+        assert await it.services.inbox.open_sessions(["fake"]) == []
+
+
+async def test_block_and_unblock_as_an_answer(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        it.channel.admins = {"boss"}
+        write(tmp_path, "blocked: [cleo3]")
+        assert "Only admins" in await answering(it, "/block", "ana1", "bo2")
+        await answering(it, "/block 1d", "boss", "bo2")
+        assert lines(tmp_path).startswith("blocked: [bo2 until 20")
+        assert lines(tmp_path).endswith("UTC, cleo3]\n")
+        assert "cannot ask" in await ask(it, person="bo2")
+        await answering(it, "/unblock", "boss", "bo2")
+        assert lines(tmp_path) == "blocked: [cleo3]\n"
+        assert await ask(it, person="bo2") == "One."
+        assert "cannot be blocked" in await answering(it, "/block", "boss", "owner")
+        assert "Reply to a message" in await ask(it, "/block", person="boss")
+        write(tmp_path, "blocked: [bo2 until 2020-01-01 00:00 UTC]")
+        assert await ask(it, person="bo2") == "Two.", "it is over"
+
+
+async def test_model_by_a_button(tmp_path: Path) -> None:
+    other = ScriptedProvider(["From the other."])
+    async with bed(tmp_path, ["From the usual."], others=[chat_model(other, "other")]) as it:
+        it.channel.admins = {"boss"}
+        await ask(it, "/model")
+        assert it.channel.replies[-1].buttons == (), "members see which, and choose none"
+        await ask(it, "/model", person="boss")
+        offered = it.channel.replies[-1]
+        assert [button.label for button in offered.buttons] == ["m", "other"]
+        press = it.channel.press(offered, person="ana", button=1)
+        await it.bridge.receive(press)
+        await it.bridge.idle()
+        assert "Only admins" in it.channel.notices[-1]
+        await it.bridge.receive(it.channel.press(offered, person="boss", button=1))
+        await it.bridge.idle()
+        assert lines(tmp_path) == "model: other\n"
+        assert await ask(it) == "From the other."
+        assert "is no model of this bot" in await it.ask("/model nothing")
+        assert "→ other" in await it.ask("/model other"), "in private everybody chooses"
+
+
+async def test_what_the_chat_has_not_heard_of_is_announced_in_one_silent_line(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        await ask(it)
+        write(tmp_path, "instructions: In verses.\nlanguage: de")
+        await it.services.policies.files.read(PolicyPlace("fake", GROUP))
+        await it.bridge.idle()
+        (told,) = it.channel.finals[1:]
+        assert "`instructions`: not set → In verses." in told
+        assert "`language`" not in told
+        assert it.channel.replies[-1].silent
+        it.channel.admins = {"boss"}
+        count = len(it.channel.finals)
+        await ask(it, "/limits set instructions In prose.", person="boss")
+        assert len(it.channel.finals) == count + 1, "the answer itself tells it"
