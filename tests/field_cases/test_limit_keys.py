@@ -127,3 +127,32 @@ async def test_editors(tmp_path: Path) -> None:
         await it.group.wait_for_text("not set → 3")
         it.group.send("/limits set editors: default", sender=bo)
         await it.server.wait_for(lambda: sum("Only an owner" in t for t in it.group.texts) == 2)
+
+
+async def test_block_and_pause_in_telegram(tmp_path: Path) -> None:
+    async with on_telegram(tmp_path) as it:
+        bo = it.server.user("Bo", language_code="en")
+        it.group.members[bo.id] = bo
+        said = it.group.send("I am here", sender=bo)
+        it.group.send("/block 1d", sender=it.ana, reply_to=said)
+        await it.group.wait_for_text(f"not set → [{bo.id} until 20")
+        it.group.send("/ask one", sender=bo)
+        await it.group.wait_for_text("You cannot ask me in this chat.")
+        hold = it.llm.answer("Two.").stall_after(0)
+        it.group.send("/ask two", sender=it.ana)
+        await hold.reached.wait()
+        it.group.send("/pause 30m", sender=it.ana)
+        await it.group.wait_for_text("not set → until 20")
+        await it.group.wait_for_text("Stopped.")
+        it.group.send("/ask three", sender=it.ana)
+        await it.group.wait_for_text("I am paused in this chat")
+
+
+async def test_block_in_slack_names_somebody(tmp_path: Path) -> None:
+    async with on_slack(tmp_path) as it:
+        it.channel.slash("/galata", f"block <@{it.bo.id}|bo> 1d", user=it.ana)
+        await it.server.wait_for(
+            lambda: any("until 20" in one.text for one in it.channel.ephemerals(it.ana))
+        )
+        it.channel.send("<@BOT> hi", sender=it.bo)
+        await it.channel.wait_for_text("You cannot ask me in this chat.")
