@@ -19,6 +19,7 @@ from bridge.limits.kinds import (
     Model,
     Number,
     Text,
+    YesNo,
     Zone,
 )
 from bridge.limits.lists import ALL_TOPICS, Audience, Ids, People, Tools, Topics
@@ -257,6 +258,7 @@ MEMORY: Final = Key(
     "Whether anything is kept for good here, in notes and in what the bot knows; no: nothing is added, "
     "and nothing of it is shown to the model.",
     "yes",
+    announced=True,
 )
 WHO_CAN_TEACH: Final = Key(
     "who_can_teach",
