@@ -77,7 +77,7 @@ TABLE: Final = (
     _C("limits undo", "owners", "managers"),
     _C("approve", "owners", "owners", changes=True),
     _C("invite", "owners", "owners", changes=True),
-    _C("people", "owners", "owners"),
+    _C("people", "owners", "nobody"),
     _C("revoke", "owners", "owners", changes=True),
     _C("pause", "owners", "managers", changes=True),
     _C("resume", "owners", "managers", changes=True),

@@ -209,7 +209,12 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: 
     connection.execute(f"DELETE FROM dialogues WHERE {mine}", (channel, person))  # noqa: S608
     _book_to_nobody(connection, mine, (channel, person))
     connection.execute(
-        "DELETE FROM notices WHERE key GLOB ? OR key GLOB ?",
-        (f"*:{channel}:*:{person}", f"*:{channel}:*:{person}:*"),
+        "DELETE FROM notices WHERE key GLOB ? OR key GLOB ? OR key GLOB ?",
+        (f"*:{channel}:*:{person}", f"*:{channel}:*:{person}:*", f"*:{channel}:{person}"),
     )
+    for table in ("admissions", "pairings"):  # what they called themselves
+        connection.execute(
+            f"UPDATE {table} SET name = '', language = NULL WHERE {mine}",  # noqa: S608
+            (channel, person),
+        )
     record(connection, by, "person.erased", f"{channel}:{person}")

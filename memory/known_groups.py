@@ -167,6 +167,16 @@ class KnownGroups:
 
         await self._database.write(op)
 
+    async def out(self, place: ChatPlace) -> None:
+        """It was left, which is to be tried no more."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "DELETE FROM jobs WHERE kind = ? AND scope = ?", (LEAVE, scope_of(place))
+            )
+
+        await self._database.write(op)
+
     async def find(self, channel: str, chat: str) -> Group | None:
         """The group by its id."""
         rows = await self._database.read(

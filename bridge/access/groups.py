@@ -45,7 +45,7 @@ class GroupDoor:
                 self._beside.start(self._say(group, "joined_deaf"), "a deaf group")
             return
         if self._access.group_state(message.address) == "refused" and not by_owner:
-            self._beside.start(self._go(group.place), "leaving a group")
+            self._beside.start(self._go(group), "leaving a group")
             return
         met = await self._meet(group, anew=by_owner)
         if met.new:
@@ -145,19 +145,24 @@ class GroupDoor:
     def gone(self, group: Group) -> None:
         """It is refused, which is stored: it counts from now on, and the group is left."""
         self._access.note_group(group.place, "refused")
-        self._beside.start(self._go(group.place), "leaving a group")
+        self._beside.start(self._go(group), "leaving a group")
 
     async def _refuse(self, group: Group, by: str) -> None:
         await self._refused(group.place.channel, group.place.chat, by)
 
-    async def _go(self, place: ChatPlace) -> None:
-        await self._leave(place)
+    async def _go(self, group: Group) -> None:
+        """What fails is tried again by the job, at the latest at the next start."""
+        if await self._leave(group):
+            await self._groups.out(group.place)
 
-    async def _leave(self, place: ChatPlace) -> bool:
-        channel = self._channels.get(place.channel)
-        done = channel is not None and await channel.membership.leave(_address(place))
+    async def _leave(self, group: Group) -> bool:
+        """Where the platform does not allow it, the owners have to do it."""
+        channel = self._channels.get(group.place.channel)
+        done = channel is not None and await channel.membership.leave(_address(group.place))
         if not done:
-            log.warning("%s: group %s could not be left", place.channel, place.chat)
+            log.warning("%s: group %s could not be left", group.place.channel, group.place.chat)
+            told = {"title": _title(group), "group": group}
+            await self._desk.ask(group.place.channel, "group_stays", lambda _: (), **told)
         return done
 
     # By the clock, and at a start ------------------------------------------------------------------
@@ -169,7 +174,7 @@ class GroupDoor:
         )
         if group is None or self._access.lets_in(_address(group.place)):
             return "stays"
-        left = await self._leave(group.place)
+        left = await self._leave(group)
         if group.state == "asked":
             await self._groups.left(group.place)
             self._access.note_group(group.place, "left")

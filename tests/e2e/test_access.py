@@ -297,3 +297,14 @@ async def test_slack_a_shared_channel_is_silent_though_it_is_listed(tmp_path: Pa
             shared.send("<@BOT> hi", eve)
             await shared.wait_for_text("in channels that no other organisation reads")
             assert llm.requests == []
+
+
+async def test_slack_an_app_that_may_not_leave_says_so(tmp_path: Path) -> None:
+    async with slack(tmp_path) as it:
+        it.server.scopes.remove("channels:manage")
+        channel = it.server.channel("zoo", members=[it.server.user("Eve")])
+        channel.join(it.server.bot)
+        asked = await it.owner.wait_for_text("wants me in the group zoo")
+        it.owner.press(asked, "Refuse and leave")
+        await it.owner.wait_for_text("I cannot leave zoo")
+        assert channel.has_bot
