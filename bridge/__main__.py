@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 
 from bridge.cli.options import FAILED, CommandFailed, tell
 from bridge.cli.parser import function, parse
@@ -45,5 +46,14 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
 
 
+def leave_folder() -> None:
+    """Look for no module in the current folder, as `python -m` does before it looks anywhere else: in
+    a data folder, `memory` is that of the chats."""
+    here = Path.cwd()
+    if sys.path[0] == str(here) and here != Path(__file__).parents[1]:
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    leave_folder()
     sys.exit(main())

@@ -336,3 +336,4 @@ async def _warm(provider: Provider) -> None:
     except Exception:
         log.exception("the provider could not be warmed up")
     gc.freeze()
+    gc.enable()  # off since the process began (`bridge.cli.run`)

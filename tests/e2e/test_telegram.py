@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,3 +244,15 @@ async def test_the_token_never_reaches_database_or_chat(world: World, tmp_path: 
     contents = [await asyncio.to_thread(file.read_bytes) for file in files]
     assert not any(secret in content for content in contents)
     await world.app.start()
+
+
+async def test_garbage_is_collected_again_once_everything_is_loaded(world: World) -> None:
+    """The command line collects none while modules are imported (`bridge.cli.run`)."""
+    await world.app.stop()
+    gc.disable()
+    try:
+        await world.app.start()
+        world.chat.send("hi")
+        await world.telegram.wait_for(gc.isenabled)
+    finally:
+        gc.enable()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from bridge.__main__ import main
+from bridge.__main__ import leave_folder, main
 from bridge.cli import parser
 from channels.slack.manifest import manifest
 from memory.database import Database
@@ -34,6 +35,22 @@ def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")
+
+
+def test_no_package_is_looked_for_in_the_folder_that_it_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m bridge` puts it first, and a data folder has a `memory`."""
+    others = list(sys.path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *others])
+    leave_folder()
+    leave_folder()
+    assert sys.path == others
+    root = Path(__file__).parents[3]
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(sys, "path", [str(root), *others])
+    leave_folder()
+    assert sys.path == [str(root), *others], "where the packages themselves are"
 
 
 @pytest.mark.parametrize(
