@@ -188,5 +188,8 @@ class Acts:
         elif answer.in_place and await self._notices.replace(message, answer.reply):
             await self._services.inbox.close([inbox_id], "done")
         else:
-            await self._notices.answer(message, answer.text, spent=answer.spent)
+            notice = "" if answer.apart else answer.text
+            await self._notices.answer(message, notice, spent=answer.spent)
+            if answer.apart:
+                await self._notices.reply(message, answer.text, answer.buttons)
             await self._services.inbox.close([inbox_id], "done")

@@ -41,6 +41,7 @@ from bridge.limits.policies import is_quiet
 from bridge.limits.policy import Policy
 from bridge.limits.rights import LimitRights
 from bridge.memory_commands import MemoryCommands
+from bridge.memory_presses import MemoryPresses
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.overheard import Overheard, listens
@@ -190,6 +191,7 @@ class AgentBridge:
         )
         services.policies.files.listen(self.policy_changes.changed)
         rights = Rights(access, channels)
+        memory = MemoryCommands(services, rights, self.talks)
         language = self._policies.layers.top.get("language")
         self.door = Door(
             access,
@@ -210,7 +212,8 @@ class AgentBridge:
             tokens,
             limits,
             chat_commands,
-            MemoryCommands(services, rights, self.talks),
+            memory,
+            MemoryPresses(services, rights, memory),
             PrivacyCommands(services, rights, channels),
             EraseCommands(self.eraser, services, rights),
             rights,

@@ -18,7 +18,8 @@ class Answer:
 
     A press is answered by a short notice for the person who pressed, without buttons or documents.
     `spent`: the buttons that were pressed are of no more use, and go. `in_place`: instead of the
-    notice, the message with the button becomes this text with these buttons.
+    notice, the message with the button becomes this text with these buttons. `apart`: instead of
+    the notice it is a message of its own.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Answer:
     silent: bool = False
     spent: bool = False
     in_place: bool = False
+    apart: bool = False
 
     @property
     def reply(self) -> OutboundReply:

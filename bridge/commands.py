@@ -22,6 +22,7 @@ from bridge.limits.chat_commands import ChatCommands
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
 from bridge.memory_commands import TIDY, MemoryCommands
+from bridge.memory_presses import MemoryPresses
 from bridge.outage import Outages
 from bridge.privacy import PrivacyCommands
 from bridge.private_talks import PrivateTalks
@@ -52,6 +53,7 @@ class Commands:
         limits: LimitsCommand,
         chat_commands: ChatCommands,
         memory: MemoryCommands,
+        memory_presses: MemoryPresses,
         privacy: PrivacyCommands,
         erasing: EraseCommands,
         rights: Rights,
@@ -96,6 +98,7 @@ class Commands:
             **limits.presses,
             **chat_commands.presses,
             **erasing.presses,
+            **memory_presses.presses,
             **letting_in.presses,
         }
         self._forms = limits.forms

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bridge.answers import Handlers
+from bridge.answers import Answer, Handlers
 from bridge.limits.keys import WHO_CAN_TEACH
 from bridge.limits.policies import zone_of
+from bridge.memory_buttons import delete_buttons, undo_button
 from bridge.overnight import outcome
 from bridge.private_talks import PrivateTalks
 from bridge.rights import Rights
@@ -16,7 +18,7 @@ from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
-from memory.authors import Member
+from memory.authors import Member, Receipt
 from memory.conversations import SessionPlace
 from memory.facts import (
     MOST_CHARACTERS,
@@ -84,7 +86,7 @@ class MemoryCommands:
             if words == [TIDY]:
                 return await self._tidy(message, say)
         except FactsRefused as refused:
-            return _refusal(refused, say)
+            return refusal(refused, say)
         if words:
             return say("memory_how")
         chat = chat_scope(message.address)
@@ -110,7 +112,9 @@ class MemoryCommands:
         ]
         return "\n\n".join(filter(None, parts))
 
-    async def remember(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
+    async def remember(
+        self, message: InboundMessage, _place: SessionPlace, say: Say
+    ) -> Answer | str:
         """One more entry, in the person's own words."""
         text = message.command.args.strip() if message.command else ""
         if not text:
@@ -126,14 +130,15 @@ class MemoryCommands:
         zone = zone_of(policy)
         try:
             receipt = await self._notebook.remember(
-                chat, self._member(message), text, datetime.now(zone).date()
+                chat, member(message, self._rights), text, datetime.now(zone).date()
             )
         except FactsRefused as refused:
-            return _refusal(refused, say)
+            return refusal(refused, say)
         where = "private" if private else "group"
-        return say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
+        text = say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
+        return Answer(text, undo_button(receipt.changes[0], say))
 
-    async def forget(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
+    async def forget(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer | str:
         """Names of lines: they are forgotten. Words: what has all of them is listed."""
         words = message.command.args.strip() if message.command else ""
         if not words:
@@ -143,23 +148,38 @@ class MemoryCommands:
         named = [ref for ref in refs if ref is not None]
         try:
             if len(named) == len(refs):
-                by = self._member(message)
+                by = member(message, self._rights)
                 receipt = await self._notebook.forgetting.forget(chat, by, named)
-                where = "private" if message.address.private else "group"
-                return say(f"memory_forgotten_{where}", number=receipt.number)
+                return await self._forgotten(message, chat, receipt, say)
             matches = await self._notebook.forgetting.matches(chat, words)
         except FactsRefused as refused:
-            return _refusal(refused, say)
+            return refusal(refused, say)
         if not matches:
             return say("forget_nothing")
         found = [f"- `{match.ref}` {match.text}" for match in matches]
         return "\n\n".join((say("forget_matches", name=matches[0].ref), "\n".join(found)))
 
+    async def _forgotten(
+        self, message: InboundMessage, chat: ChatScope, receipt: Receipt, say: Say
+    ) -> Answer:
+        """The messages that said it are out of sight already; whether they are deleted is asked."""
+        where = "private" if message.address.private else "group"
+        text = say(f"memory_forgotten_{where}", number=receipt.number)
+        everything = await self._rights.over_all(message)
+        runs = await self._notebook.said_before.runs(
+            chat,
+            receipt.changes[0],
+            receipt.changes[-1],
+            person=None if everything else message.sender.id,
+        )
+        if not runs or not say.capabilities.buttons:
+            return Answer(text)
+        text = "\n\n".join((text, say("messages_delete", count=len(runs))))
+        return Answer(text, delete_buttons(receipt.changes, say))
+
     async def _undo(self, message: InboundMessage, say: Say) -> str:
         gone, back = await self._notebook.undo(chat_scope(message.address))
-        told = [f"– {_entry(fact, say)}" for fact in gone]
-        told += [f"+ {_entry(fact, say)}" for fact in back]
-        return "\n\n".join(filter(None, (say("memory_undone"), "\n".join(told))))
+        return undone_lines(gone, back, say)
 
     async def _tidy(self, message: InboundMessage, say: Say) -> str:
         """The night's work now."""
@@ -171,17 +191,23 @@ class MemoryCommands:
             night = await jobs.tidy(memory_scope(message.address), datetime.now(UTC))
         return say("night_same") if night is None else outcome(night, say)
 
-    def _member(self, message: InboundMessage) -> Member:
-        return Member(
-            message.sender.id,
-            plain_name(message.sender.name),
-            lambda: self._rights.over_all(message),
-        )
-
     def _days(self, chat: ChatScope) -> list[str]:
         folder = scope_path(self._notebook.folder, chat.scope)
         names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         return [name for name in names if day_of(name) is not None]
+
+
+def member(message: InboundMessage, rights: Rights) -> Member:
+    """Who sends it."""
+    name = plain_name(message.sender.name)
+    return Member(message.sender.id, name, lambda: rights.over_all(message))
+
+
+def undone_lines(gone: Sequence[Fact], back: Sequence[Fact], say: Say) -> str:
+    """What is gone, and what is there again."""
+    told = [f"– {_entry(fact, say)}" for fact in gone]
+    told += [f"+ {_entry(fact, say)}" for fact in back]
+    return "\n\n".join(filter(None, (say("memory_undone"), "\n".join(told))))
 
 
 def _last_night(night: Night, say: Say) -> str:
@@ -199,7 +225,8 @@ def _entry(fact: Fact, say: Say) -> str:
     return say("memory_entry", number=fact.number, text=fact.text, day=fact.day, who=fact.who)
 
 
-def _refusal(refused: FactsRefused, say: Say) -> str:
+def refusal(refused: FactsRefused, say: Say) -> str:
+    """Why nothing is changed."""
     return say(
         f"memory_refused_{refused.why}",
         number=refused.number,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime, timedelta
 
+from bridge.memory_buttons import night_buttons
 from bridge.texts import Say
+from channels.base import Button
 from memory.errors import StoreError
 from memory.nights import Night, Nights
 
@@ -15,14 +17,19 @@ TOLD_WITHIN = timedelta(days=7)  # later it is no news
 _COUNTS = ("added", "merged", "corrected", "dropped")
 
 
-async def overnight(nights: Nights, scope: str, say: Say) -> str:
-    """The line, once for each night that changed something; empty when there is nothing to tell."""
+async def overnight(nights: Nights, scope: str, say: Say) -> tuple[str, tuple[Button, ...]]:
+    """The line and its buttons, once for each night that changed something; empty when there is nothing
+    to tell."""
     try:
         night = await nights.to_tell(scope, datetime.now(UTC) - TOLD_WITHIN)
     except StoreError as error:
         log.warning("what the night changed is told another time: %s", error)
-        return ""
-    return "" if night is None else say("overnight", changes=changes(night, say))
+        return "", ()
+    if night is None:
+        return "", ()
+    if not say.capabilities.buttons:
+        return say("overnight", changes=changes(night, say)), ()
+    return say("overnight_short", changes=changes(night, say)), night_buttons(night, say)
 
 
 def changes(night: Night, say: Say) -> str:

@@ -9,14 +9,17 @@ from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.limits.keys import WHO_CAN_TEACH
+from bridge.memory_buttons import undo_buttons
 from bridge.memory_parts import OWN_TOOLS
 from bridge.rights import is_among
 from bridge.session import chat_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnPlan, TurnServices
+from channels.base import Button
 from memory.authors import Member, Receipt
 from memory.conversations import Context
+from memory.errors import StoreError
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, heard
 from memory.scopes import MARK
@@ -88,6 +91,17 @@ class RunMemory:
     def receipts(self) -> list[Receipt]:
         """What the run has changed so far."""
         return self._memory.receipts
+
+    async def undo_buttons(self, say: Say) -> tuple[Button, ...]:
+        """For the lines about what was remembered. Without them it can be undone all the same."""
+        if not self.receipts:
+            return ()
+        try:
+            changes = await self._services.notebook.authors.undoable(self._plan.run_id)
+        except StoreError as error:
+            await self._services.errors.report(error, f"memory of run {self._plan.run_id}")
+            return ()
+        return undo_buttons(changes, say)
 
     async def _may_change_all(self) -> bool:
         """What others have said: in a group its admins may."""

@@ -37,7 +37,7 @@ from bridge.run_memory import RunMemory, receipt_lines
 from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
-from channels.base import OutboundReply, ReplySink, Resumed, StopControl
+from channels.base import Button, OutboundReply, ReplySink, Resumed, StopControl
 from memory.conversations import Context
 from memory.errors import StoreError
 from memory.outbox import NewReply, OutboxReply
@@ -257,9 +257,13 @@ class Turn:
         text = await self._last_word.of(
             outcome, self._agent, shown=self._display.text, receipts=self._receipts()
         )
-        if outcome.ending == "completed" and (told := await self._overnight()):
-            text = f"{text}\n\n{told}"
-        parts = await self._sink.compose(OutboundReply(text, silent=self._plan.quiet))
+        buttons = () if self._memory is None else await self._memory.undo_buttons(self._say)
+        if outcome.ending == "completed":
+            told, more = await self._overnight()
+            text, buttons = (f"{text}\n\n{told}" if told else text), (*buttons, *more)
+        parts = await self._sink.compose(
+            OutboundReply(text, buttons=buttons, silent=self._plan.quiet)
+        )
         reply = await self._stored(outcome, parts)
         self.settled = True
         await self._deliver(outcome, reply)
@@ -283,10 +287,10 @@ class Turn:
         private = self._plan.question.newest.address.private
         return receipt_lines(self._say, self._memory.receipts, private=private)
 
-    async def _overnight(self) -> str:
+    async def _overnight(self) -> tuple[str, tuple[Button, ...]]:
         memory = self._services.memory
         if not memory.tells or self._plan.quiet:
-            return ""
+            return "", ()
         return await overnight(memory.nights, self._plan.memory_scope, self._say)
 
     def _postpone(self, down: ProviderDown) -> bool:

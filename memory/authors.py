@@ -11,7 +11,7 @@ from memory.clock import stamp
 from memory.database import Database
 from memory.facts import FactsRefused
 from memory.scopes import ChatScope
-from memory.snapshots import drop_snapshots
+from memory.snapshots import drop_snapshots, outdate_snapshots
 from memory.tombstones import hash_of
 
 Kind = Literal["remembered", "corrected", "forgotten"]
@@ -20,11 +20,12 @@ Kind = Literal["remembered", "corrected", "forgotten"]
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """A change that was made: `number` of the entry, or how much was forgotten; `text`: what is known
-    now."""
+    now; `changes`: its rows, when they are written."""
 
     kind: Kind
     number: int
     text: str = ""
+    changes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,21 @@ class Member:
     name: str
     may_change_all: Callable[[], Awaitable[bool]]
     run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry was changed by a person: which, in what way, and when."""
+
+    id: int
+    kind: Kind
+    number: int
+    hash: str
+    person: str
+    at: str
+
+
+_CHANGE = "SELECT id, kind, number, hash, person, at FROM memory_changes"
 
 
 class Authors:
@@ -56,6 +72,32 @@ class Authors:
             if not rows and not await by.may_change_all():
                 raise FactsRefused("not_yours", number)
 
+    async def undoable(self, run_id: str) -> list[Change]:
+        """What a run has remembered or corrected: of each entry the newest change."""
+        rows = await self._database.read(
+            f"{_CHANGE} WHERE run_id = ? AND kind <> 'forgotten'"
+            " GROUP BY number HAVING id = MAX(id) ORDER BY id",
+            (run_id,),
+        )
+        return [Change(*row) for row in rows]
+
+    async def change(self, chat: ChatScope, id_: int) -> Change | None:
+        """A change of this memory."""
+        rows = await self._database.read(
+            f"{_CHANGE} WHERE id = ? AND scope = ?",
+            (id_, chat.scope),
+        )
+        return Change(*rows[0]) if rows else None
+
+    async def is_newest(self, chat: ChatScope, change: Change) -> bool:
+        """Whether nobody, and no night, has changed the memory after that."""
+        later = await self._database.read(
+            "SELECT 1 FROM memory_changes WHERE scope = :scope AND id > :id UNION ALL"
+            " SELECT 1 FROM nights WHERE scope = :scope AND outcome = 'changed' AND at > :at",
+            {"scope": chat.scope, "id": change.id, "at": change.at},
+        )
+        return not later
+
     async def receipts(self, run_id: str) -> list[tuple[Kind, int]]:
         """What a run has changed so far: the kind, and the number of the entry or how much."""
         rows = await self._database.read(
@@ -68,16 +110,19 @@ class Authors:
 
 def note(
     connection: sqlite3.Connection, chat: ChatScope, by: Member, receipt: Receipt, *said: str
-) -> None:
+) -> tuple[int, ...]:
     """Write down who has made the change; the next turn sees the memory as it is then. For use inside
-    a write."""
-    at = stamp()
-    connection.executemany(
-        "INSERT INTO memory_changes (scope, kind, number, hash, run_id, person, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (chat.scope, receipt.kind, receipt.number, hash_of(each), by.run_id, by.person, at)
-            for each in said
-        ],
-    )
-    drop_snapshots(connection, chat)
+    a write. The rows' ids, one after another."""
+    at, ids = stamp(), list[int]()
+    for each in said:
+        cursor = connection.execute(
+            "INSERT INTO memory_changes (scope, kind, number, hash, run_id, person, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (chat.scope, receipt.kind, receipt.number, hash_of(each), by.run_id, by.person, at),
+        )
+        ids.append(int(cursor.lastrowid or 0))
+    if receipt.kind == "forgotten":
+        drop_snapshots(connection, chat)
+    else:
+        outdate_snapshots(connection, chat)
+    return tuple(ids)

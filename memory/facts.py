@@ -37,6 +37,7 @@ Why = Literal[
     "known",
     "no_entry",
     "changed",
+    "changed_since",
     "nothing_to_undo",
     "forgotten",
     "not_yours",
@@ -46,8 +47,8 @@ Why = Literal[
 class FactsRefused(Exception):
     """A change that is not made. `why`: nothing is said; it is longer than an entry or the file may
     be; the same stands there already (as `number`); there is no entry `number`; somebody goes on
-    changing the file; no earlier version is kept; a person had it forgotten; it (the entry `number`)
-    is somebody else's to change."""
+    changing the file; it was changed again after that; no earlier version is kept; a person had it
+    forgotten; it (the entry `number`) is somebody else's to change."""
 
     def __init__(self, why: Why, number: int = 0) -> None:
         super().__init__(why if not number else f"{why}: {number}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory.authors import Authors, Member, Receipt, note
@@ -79,14 +79,16 @@ class Forgetting:
         made(receipt)
         runs = await self._search.runs_that_say(chat, forgotten.sayings, besides=by.run_id)
 
-        def op(connection: sqlite3.Connection) -> None:
-            for run_id, session in (*runs, *_sources(connection, chat, sayings, by.run_id)):
+        words = [words for _, words in sayings]
+
+        def op(connection: sqlite3.Connection) -> Receipt:
+            for run_id, session in (*runs, *sources(connection, chat, words, by.run_id)):
                 connection.execute(LEAVE_OUT, (run_id, session, stamp()))
             _scrub_notes(connection, chat, forgotten)
-            note(connection, chat, by, receipt, *forgotten.sayings)
+            changes = note(connection, chat, by, receipt, *forgotten.sayings)
+            return replace(receipt, changes=changes)
 
-        await self._database.write(op)
-        return receipt
+        return await self._database.write(op)
 
     async def _drop(self, chat: ChatScope, refs: Collection[Ref]) -> None:
         numbers = {ref.number for ref in refs if ref.number}
@@ -131,16 +133,16 @@ def _drop_from_changes(folder: Path, sayings: Collection[str]) -> None:
             drop_saying(path, sayings)
 
 
-def _sources(
+def sources(
     connection: sqlite3.Connection,
     chat: ChatScope,
-    sayings: Iterable[tuple[int, str]],
+    sayings: Iterable[str],
     besides: str | None,
 ) -> list[tuple[str, int]]:
     """The runs in which these were remembered, with their sessions."""
     return [
         (str(row[0]), int(row[1]))
-        for _, words in sayings
+        for words in sayings
         for row in connection.execute(
             "SELECT DISTINCT m.run_id, m.session_id FROM memory_changes c"
             " JOIN messages m ON m.run_id = c.run_id"

@@ -38,6 +38,7 @@ _REFUSED = {
     "known": "Entry {number} says the same already.",
     "no_entry": "There is no such entry. Look for it with `words` first.",
     "changed": "The file is being edited by hand right now. Nothing was changed.",
+    "changed_since": "It was changed again after that, so nothing was taken back.",
     "forgotten": "The person had this forgotten. It is written again only if they send the command "
     "remember themselves.",
     "not_yours": "Somebody else has said that, so only they or an admin may change it.",

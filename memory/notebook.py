@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from memory.fact_files import FactFiles
 from memory.facts import Fact, FactsRefused, facts, find
 from memory.forgetting import Forgetting
 from memory.indexing import Indexer
+from memory.said_before import SaidBefore
 from memory.scopes import ChatScope
 from memory.search import Search
-from memory.snapshots import Snapshots, drop_snapshots
-from memory.tombstones import Tombstones, unearth
+from memory.snapshots import Snapshots, outdate_snapshots
+from memory.tombstones import Tombstones, hash_of, unearth
 from memory.words import normalised
 
 
@@ -32,6 +34,7 @@ class Notebook:
         self.snapshots = Snapshots(database, folder)
         self.authors = Authors(database)
         self.forgetting = Forgetting(database, folder, self.files, self.search, self.authors)
+        self.said_before = SaidBefore(database, self.search)
         self._tombstones = Tombstones(database)
 
     async def remember(
@@ -60,12 +63,43 @@ class Notebook:
         made(receipt)
         said = normalised(fact.text)
 
-        def op(connection: sqlite3.Connection) -> None:
+        def op(connection: sqlite3.Connection) -> Receipt:
             unearth(connection, chat.scope, said)
-            note(connection, chat, by, receipt, said)
+            return replace(receipt, changes=note(connection, chat, by, receipt, said))
 
-        await self._database.write(op)
-        return receipt
+        return await self._database.write(op)
+
+    async def take_back(self, chat: ChatScope, by: Member, change_id: int) -> None:
+        """One change alone. Raises `FactsRefused`: it is somebody else's, or something was changed
+        after it."""
+        change = await self.authors.change(chat, change_id)
+        if change is None or change.kind == "forgotten":
+            raise FactsRefused("nothing_to_undo")
+        if change.person != by.person and not await by.may_change_all():
+            raise FactsRefused("not_yours", change.number)
+        now = find(await self.files.load(chat.scope), change.number)
+        if hash_of(normalised(now.text)) != change.hash:
+            raise FactsRefused("changed_since")
+        if change.kind == "remembered":
+            await self.files.remove(chat.scope, [change.number])
+        elif await self.authors.is_newest(chat, change):
+            await self.files.undo(chat.scope)
+        else:
+            raise FactsRefused("changed_since")
+        await self.refresh(chat)
+
+    async def undo_night(self, chat: ChatScope, day: date) -> tuple[list[Fact], list[Fact]]:
+        """As `undo`, as long as it is the night of that day that is taken back. Raises
+        `FactsRefused`."""
+        later = await self._database.read(
+            "SELECT 1 FROM nights WHERE scope = :scope AND day <> :day UNION ALL"
+            " SELECT 1 FROM memory_changes c JOIN nights n ON n.scope = c.scope"
+            " WHERE c.scope = :scope AND c.at > n.at",
+            {"scope": chat.scope, "day": day.isoformat()},
+        )
+        if later:
+            raise FactsRefused("changed_since")
+        return await self.undo(chat)
 
     async def undo(self, chat: ChatScope) -> tuple[list[Fact], list[Fact]]:
         """Take the last change of `MEMORY.md` back: entries that are gone now, and those that are there
@@ -76,7 +110,7 @@ class Notebook:
 
     async def refresh(self, chat: ChatScope) -> None:
         """The next turn of each of the chat's sessions sees the memory as it is then."""
-        await self._database.write(lambda connection: drop_snapshots(connection, chat))
+        await self._database.write(lambda connection: outdate_snapshots(connection, chat))
 
     async def receipts(self, chat: ChatScope, run_id: str) -> list[Receipt]:
         """What a run has changed, as far as it still stands: for one that another process has begun."""

@@ -25,6 +25,7 @@ MOST_SNAPSHOT = 20_000  # characters, for a model with a large window
 DAYS = 2  # the newest day files
 SHARE_OF_DAYS = 0.2  # of the snapshot
 _LEFT_OUT = "({count} older ones do not fit here; memory_search finds them)"
+_OUTDATED = -1  # no boundary has that id
 _TAG = re.compile(r"<(?=\s*[/!?]?\s*[A-Za-z])")
 
 
@@ -74,6 +75,14 @@ class Snapshots:
         await self._database.write(op)
         return text
 
+    async def shown(self, session: int) -> str | None:
+        """What the session's last answer saw; None where something of it was forgotten since."""
+        rows = await self._database.read(
+            "SELECT text FROM memory_snapshots WHERE session_id = ? ORDER BY id DESC LIMIT 1",
+            (session,),
+        )
+        return str(rows[0][0]) if rows else None
+
 
 def drop_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
     """The next turn of each of the chat's sessions sees the memory as it is then. For use inside a
@@ -82,6 +91,15 @@ def drop_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
         "DELETE FROM memory_snapshots WHERE session_id IN"
         " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
         (chat.channel, chat.account, chat.chat),
+    )
+
+
+def outdate_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
+    """The same, where what the last answer saw may still be shown. For use inside a write."""
+    connection.execute(
+        "UPDATE memory_snapshots SET boundary_id = ? WHERE session_id IN"
+        " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
+        (_OUTDATED, chat.channel, chat.account, chat.chat),
     )
 
 

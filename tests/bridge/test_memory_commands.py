@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from agent.messages import JsonObject
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from channels.testing import FakeReply
+from memory.nights import Night
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed
 
@@ -53,7 +56,9 @@ async def test_forget_lists_what_has_the_words_and_takes_out_what_is_named(tmp_p
         assert "plover" in it.provider.requests[-1].system
         listed = await say(it, "/forget plover")
         assert "- `1` the secret word is plover" in listed
-        assert await say(it, "/forget 1") == "Forgotten for good: 1."
+        told = await say(it, "/forget 1")
+        assert told.startswith("Forgotten for good: 1.")
+        assert "Shall they be deleted for good?" in told
         assert "nothing with all" in await say(it, "/forget plover")
         assert "no such entry" in await say(it, "/forget 1")
         await it.ask("and now?")
@@ -73,6 +78,80 @@ async def test_memory_undo_takes_the_last_change_back(tmp_path: Path) -> None:
         assert "Nothing yet." in await say(it, "/memory")
         assert "no change" in await say(it, "/memory undo")
         assert "adds an entry" in await say(it, "/memory wat")
+
+
+async def press(it: Bed, label: str, *, person: str = "ana") -> str:
+    """Press a button; the notice, or what is said beside it."""
+    reply = next(r for r in reversed(it.channel.replies) if label in _labels(r))
+    before, shown = len(it.channel.notices), len(it.channel.finals)
+    button = _labels(reply).index(label)
+    await it.bridge.receive(it.channel.press(reply, person=person, button=button))
+    await it.until(lambda: len(it.channel.notices) > before)
+    await it.bridge.idle()
+    return it.channel.notices[-1] or it.channel.finals[shown]
+
+
+def _labels(reply: FakeReply) -> list[str]:
+    return [button.label for button in reply.buttons]
+
+
+async def test_undo_under_a_receipt_takes_back_that_change_alone(tmp_path: Path) -> None:
+    first = calls(("a", "remember", {"text": "likes tea"}))
+    second = calls(("b", "remember", {"text": "likes coffee", "replaces": 1}))
+    async with bed(tmp_path, [first, "Noted.", second, "Noted."]) as it:
+        assert "Remembered: likes tea" in await it.ask("I like tea")
+        await say(it, "/remember has a cat")
+        assert "Corrected, entry 1" in await it.ask("no, coffee")
+        assert (await press(it, "Undo")).startswith("The last change is taken back")
+        assert "likes tea" in await say(it, "/memory")
+        await say(it, "/remember has a dog")
+        assert (await press(it, "Undo")).startswith("The last change")
+        shown = await say(it, "/memory")
+        assert "has a dog" not in shown
+        assert "has a cat" in shown
+        assert "There is no such entry" in await press(it, "Undo"), "a second time"
+
+
+async def test_undo_is_for_who_had_it_remembered_and_for_admins(tmp_path: Path) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path) as it:
+        await say(it, "/remember likes tea", **team)
+        assert "Somebody else has said that" in await press(it, "Undo", person="bo")
+        it.channel.admins = {"bo"}
+        assert (await press(it, "Undo", person="bo")).startswith("The last change")
+
+
+async def test_messages_that_said_what_was_forgotten_can_be_deleted(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["It is plover.", "Fine."]) as it:
+        await say(it, "/remember the secret word is plover")
+        await it.ask("what is the secret word?")
+        await it.ask("how are you?")
+        await say(it, "/forget 1")
+        rows = await it.database.read("SELECT COUNT(*) FROM messages")
+        assert rows[0][0] == 4, "forgotten, not deleted"
+        assert await press(it, "Delete them") == "Deleted for good: 1."
+        rows = await it.database.read("SELECT body FROM messages ORDER BY id")
+        assert "how are you?" in rows[0][0]
+        assert len(rows) == 2
+
+
+async def test_a_night_is_shown_and_taken_back_by_buttons(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        scope = "person:fake:bot:1"
+        await say(it, "/remember likes tea")
+        await it.services.notebook.files.add(scope, date(2026, 11, 30), "Ana", "likes coffee")
+        await it.services.memory.nights.note(scope, Night(date(2026, 11, 30), "changed", added=1))
+        await it.ask("hi")
+        assert "likes coffee" in await press(it, "Show")
+        assert "– **2** likes coffee" in await press(it, "Undo")
+        assert "likes coffee" not in await say(it, "/memory")
+        await say(it, "/remember has a cat")
+        night = next(r for r in it.channel.replies if "Show" in _labels(r))
+        before = len(it.channel.notices)
+        await it.bridge.receive(it.channel.press(night, button=1))
+        await it.until(lambda: len(it.channel.notices) > before)
+        assert "cannot be taken back by itself" in it.channel.notices[-1]
+        assert "has a cat" in await say(it, "/memory")
 
 
 async def flush(it: Bed) -> None:

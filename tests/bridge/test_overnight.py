@@ -17,9 +17,9 @@ async def test_the_next_answer_says_it_and_no_other(tmp_path: Path) -> None:
         message = it.channel.message("hi")
         scope = f"person:fake:{message.address.account}:1"
         await it.services.memory.nights.note(scope, NIGHT)
-        assert await it.ask("hi") == (
-            "one\n\n_Overnight: 3 added, 1 merged, 1 dropped · /memory · /memory undo_"
-        )
+        said = await it.ask("hi")
+        assert said == "one\n\n_Overnight: 3 added, 1 merged, 1 dropped_"
+        assert [button.label for button in it.channel.replies[-1].buttons] == ["Show", "Undo"]
         assert await it.ask("and?") == "two"
 
 
@@ -27,9 +27,7 @@ async def test_it_is_said_in_the_persons_language(tmp_path: Path) -> None:
     async with bed(tmp_path, ["one"], language="zh") as it:
         account = it.channel.message("hi").address.account
         await it.services.memory.nights.note(f"person:fake:{account}:1", NIGHT)
-        assert (await it.ask("hi")).endswith(
-            "新增 3 条，合并 1 条，删除 1 条 · /memory · /memory undo_"
-        )
+        assert (await it.ask("hi")).endswith("新增 3 条，合并 1 条，删除 1 条_")
 
 
 async def test_nothing_is_said_where_nothing_changed_or_nobody_wants_it(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""The messages that said what was forgotten. They have left search and every model's context when
+it was forgotten; whether they are deleted too is for people to decide."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+
+from memory.database import Database
+from memory.forgetting import sources
+from memory.scopes import ChatScope
+from memory.search import Search
+
+Run = tuple[str, int]  # its id, and its session
+
+
+class SaidBefore:
+    """Changes are rows of `memory_changes`, of one act of forgetting: from `first` to `last`.
+    Methods may raise `OSError` and `StoreError`."""
+
+    def __init__(self, database: Database, search: Search) -> None:
+        self._database = database
+        self._search = search
+
+    async def runs(self, chat: ChatScope, first: int, last: int, *, person: str | None) -> set[Run]:
+        """The runs that said it; with `person` only those that they have asked for."""
+        rows = await self._database.read(
+            "SELECT t.words FROM memory_changes c JOIN tombstones t"
+            " ON t.scope = c.scope AND t.hash = c.hash"
+            " WHERE c.id BETWEEN ? AND ? AND c.scope = ? AND c.kind = 'forgotten'",
+            (first, last, chat.scope),
+        )
+        words = [str(row[0]) for row in rows]
+        found = await self._search.runs_that_say(chat, words, besides=None)
+        found |= set(await self._database.look(lambda c: sources(c, chat, words, None)))
+        if person is None:
+            return found
+        own = await self._database.read(
+            "SELECT DISTINCT run_id FROM inbox WHERE channel = ? AND account = ? AND chat = ?"
+            " AND person = ? AND run_id IS NOT NULL",
+            (chat.channel, chat.account, chat.chat, person),
+        )
+        theirs = {str(row[0]) for row in own}
+        return {run for run in found if run[0] in theirs}
+
+    async def delete(self, runs: Collection[Run]) -> int:
+        """Their messages and answers go for good; how many runs. One that is under way stays."""
+        ids = [(run_id,) for run_id, _ in runs]
+
+        def op(connection: sqlite3.Connection) -> int:
+            settled = [
+                one
+                for one in ids
+                if not connection.execute(
+                    "SELECT 1 FROM runs WHERE run_id = ? AND state <> 'settled'", one
+                ).fetchone()
+            ]
+            connection.executemany("DELETE FROM messages WHERE run_id = ?", settled)
+            connection.executemany("DELETE FROM outbox WHERE key = ?", settled)
+            connection.executemany("UPDATE inbox SET body = NULL WHERE run_id = ?", settled)
+            return len(settled)
+
+        deleted = await self._database.write(op)
+        await self._database.scrub()
+        return deleted
