@@ -14,6 +14,7 @@ from agent.provider import Usage
 from bench.report import Measure, Measures, percentile
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
+from bridge.gate import MonthlyGate
 from bridge.limits.admission import Admission, Admitted
 from bridge.limits.caps import caps_of
 from bridge.limits.kinds import Known
@@ -60,7 +61,9 @@ async def _limits(count: int) -> Measures:
             policies = chat_policies(PolicyLayers(), folder, database, chats, Known())
             stores = AccessStores.of(database)
             access = Access({"fake": ChannelAccess()}, chats, stores, {"fake": channel})
-            admission = Admission(UsageStore(database), People(database), access, {"fake": channel})
+            usage = UsageStore(database)
+            gate = MonthlyGate(usage, limit_usd=20, zone=UTC)
+            admission = Admission(usage, People(database), access, {"fake": channel}, gate)
             message = channel.message("Hi", chat="0", private=False)
             checks = [await _check(policies, admission, message) for _ in range(MESSAGES)]
             reloads = [

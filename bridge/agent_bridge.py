@@ -22,6 +22,7 @@ from bridge.access.policy import Verdict
 from bridge.acts import Acts
 from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming
 from bridge.beside import Beside
+from bridge.budget_warnings import BudgetWarnings
 from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
 from bridge.commands import Commands, is_ours, owner_code
@@ -55,6 +56,7 @@ from bridge.stopping import Stopping
 from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
+from bridge.usage_command import UsageCommand
 from channels.base import Address, Channel, InboundMessage
 from channels.errors import FormRefused, NotStored, Unreachable
 from memory.conversations import SessionPlace
@@ -66,10 +68,11 @@ NOTICES_GRACE_S = 3.0  # for commands and notices under way when the process is 
 @dataclass(frozen=True, slots=True)
 class BridgeSettings:
     """What the bridge takes from the configuration beside the chats' policies. `queue_length`: messages
-    that may wait in one session."""
+    that may wait in one session; `usage_names`: /usage tells admins who has used how much."""
 
     timezone: tzinfo
     queue_length: int
+    usage_names: bool = False
     backlog: BacklogTiming = DEFAULT_TIMING
 
 
@@ -93,7 +96,9 @@ class AgentBridge:
         self._store_trouble = StoreTrouble()
         self._policies = services.policies
         self._policies.files.bind(self._beside.start)
-        self._admission = Admission(services.usage, services.people, access, channels)
+        self._admission = Admission(
+            services.usage, services.people, access, channels, services.gate
+        )
         self._notices = Notices(
             channels, services.texts, self._language, self._is_quiet, services.inbox
         )
@@ -149,7 +154,17 @@ class AgentBridge:
             settings.backlog,
         )
         self._outages = Outages(self._lanes.wake)
-        self._turns.bind(self._lanes, self._outages)
+        warnings = BudgetWarnings(
+            services.usage,
+            services.inbox,
+            services.people,
+            services.policies,
+            services.gate,
+            access,
+            services.texts,
+            channels,
+        )
+        self._turns.bind(self._lanes, self._outages, warnings.look)
         self._stopping = Stopping(
             access,
             self._lanes,
@@ -212,6 +227,7 @@ class AgentBridge:
             tokens,
             limits,
             chat_commands,
+            UsageCommand(services, rights, names=settings.usage_names),
             memory,
             MemoryPresses(services, rights, memory),
             PrivacyCommands(services, rights, channels),

@@ -55,6 +55,7 @@ from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
 from memory.backlog import BacklogStore
+from memory.chat_usage import ChatUsage
 from memory.chats import Chats
 from memory.clock import stamp
 from memory.conversations import Conversations
@@ -210,7 +211,11 @@ def _memory_jobs(
 
 
 def _settings(config: Config) -> BridgeSettings:
-    return BridgeSettings(timezone=config.zone, queue_length=config.limits.queue_length)
+    return BridgeSettings(
+        timezone=config.zone,
+        queue_length=config.limits.queue_length,
+        usage_names=config.installation.usage_detail == "names",
+    )
 
 
 async def _listen_until_over(
@@ -252,7 +257,13 @@ def turn_services(
     """The stores and helpers that every turn uses. Without `models` no memory is consolidated."""
     usage, chats, ratios = UsageStore(database), Chats(database), Ratios(TokenRatios(database))
     errors = ErrorReporter(ErrorLog(database), redactor)
-    gate = MonthlyGate(usage, limit_usd=config.limits.cost_per_month_usd, zone=config.zone)
+    gate = MonthlyGate(
+        usage,
+        limit_usd=config.limits.cost_per_month_usd,
+        zone=config.zone,
+        day_usd=config.installation.cost_per_day_usd,
+        person_usd=config.installation.cost_per_person_per_day_usd,
+    )
     known = known_of(config, more_tools)
     policies = chat_policies(layers_of(config), data, database, chats, known)
     folder = data / MEMORY
@@ -285,6 +296,7 @@ def turn_services(
             budget_tokens=config.context.budget_tokens,
         ),
         limits=PolicyStore(database),
+        chat_usage=ChatUsage(database),
         dialogues=Dialogues(database),
         policies=policies,
         pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),

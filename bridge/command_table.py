@@ -84,6 +84,7 @@ TABLE: Final = (
     _C("block", "nobody", "managers", changes=True),
     _C("unblock", "nobody", "managers", changes=True),
     _C("model", group="managers", changes=True, helped=True),
+    _C("usage", helped=True),
     _C("whoami", "everybody", "everybody", helped=True),
     _C("help", "everybody", "everybody"),
     _C("start"),

@@ -30,6 +30,7 @@ from bridge.rights import Rights
 from bridge.stopping import work_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
+from bridge.usage_command import UsageCommand
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
@@ -52,6 +53,7 @@ class Commands:
         tokens: CancelTokenRegistry,
         limits: LimitsCommand,
         chat_commands: ChatCommands,
+        usage: UsageCommand,
         memory: MemoryCommands,
         memory_presses: MemoryPresses,
         privacy: PrivacyCommands,
@@ -87,6 +89,7 @@ class Commands:
             "undo": self._undo,
             **limits.commands,
             **chat_commands.commands,
+            **usage.commands,
             **memory.commands,
             "memory": self._memory_now,
             **privacy.commands,

@@ -1,29 +1,73 @@
-"""What is asked before each model call: the month's spending limit."""
+"""What is asked before each model call: what the whole installation may spend, and one person in it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from agent.errors import LimitReached
-from memory.usage import UsageStore
+from memory.clock import stamp
+from memory.usage import PersonCap, UsageStore
 
 MICRO = 1_000_000
 
 
-class MonthlyGate:
-    """`limit_usd` a calendar month in `zone` for the whole installation, compared with what the usage
-    rows say."""
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What is spent of one of the installation's limits, in micro-dollars. `window`: of its time."""
 
-    def __init__(self, usage: UsageStore, *, limit_usd: float, zone: tzinfo) -> None:
+    limit: str
+    spent: int
+    most: int
+    window: str
+
+
+class MonthlyGate:
+    """`limit_usd` a calendar month in `zone` for the whole installation, `day_usd` a day (None: as
+    much as in a month), `person_usd` a day for one person over all chats (None: no such limit);
+    compared with what the usage rows say."""
+
+    def __init__(
+        self,
+        usage: UsageStore,
+        *,
+        limit_usd: float,
+        zone: tzinfo,
+        day_usd: float | None = None,
+        person_usd: float | None = None,
+    ) -> None:
         self._usage = usage
         self._limit = round(limit_usd * MICRO)
+        self._day = None if day_usd is None else round(day_usd * MICRO)
+        self._person = None if person_usd is None else round(person_usd * MICRO)
         self._zone = zone
 
+    def change(self, *, limit_usd: float, day_usd: float | None, person_usd: float | None) -> None:
+        """Other limits from now on."""
+        self._limit = round(limit_usd * MICRO)
+        self._day = None if day_usd is None else round(day_usd * MICRO)
+        self._person = None if person_usd is None else round(person_usd * MICRO)
+
     async def check(self, step: int) -> None:
-        """Raises `LimitReached` (`month`), whatever the step."""
-        spent = await self.spent_microusd()
-        if spent >= self._limit:
-            raise LimitReached("month", used=usd(spent), limit=usd(self._limit))
+        """Raises `LimitReached` (`month`, `day`), whatever the step."""
+        for one in await self.spending():
+            if one.spent >= one.most:
+                raise LimitReached(one.limit, used=usd(one.spent), limit=usd(one.most))
+
+    async def spending(self) -> list[Spending]:
+        """Of each of the installation's limits."""
+        month, day = self.month_began(), self.day_began()
+        found = [
+            Spending("month", await self._usage.cost_since(month), self._limit, f"{month:%Y-%m}")
+        ]
+        if self._day is not None:
+            spent = await self._usage.cost_since(day)
+            found.append(Spending("day", spent, self._day, f"{day:%Y-%m-%d}"))
+        return found
+
+    def person_cap(self) -> PersonCap | None:
+        """What one person may use over all chats since the day's begin."""
+        return None if self._person is None else PersonCap(self._person, stamp(self.day_began()))
 
     async def spent_microusd(self) -> int:
         """This month's cost so far, in micro-dollars."""
@@ -31,8 +75,16 @@ class MonthlyGate:
 
     def month_began(self) -> datetime:
         """When this month began, in the zone."""
-        now = datetime.now(self._zone)
-        return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        return self.day_began().replace(day=1)
+
+    def day_began(self) -> datetime:
+        """When this day began, in the zone."""
+        return datetime.now(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The installation's."""
+        return self._zone
 
     @property
     def limit_microusd(self) -> int:

@@ -88,6 +88,27 @@ class Limits(_Section):
     )
 
 
+class Installation(_Section):
+    """What all chats together may use, beside `limits.cost_per_month_usd`."""
+
+    cost_per_day_usd: float | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="USD per day, for all chats; default: as much as in a month",
+    )
+    cost_per_person_per_day_usd: float | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="USD per day for one person, over all chats of a channel; default: no such limit",
+    )
+    usage_detail: Literal["totals", "names"] = Field(
+        default="totals",
+        description="whether /usage tells a group's admins who has used how much: totals or names",
+    )
+
+
 class Context(_Section):
     """What the model sees of a conversation."""
 
@@ -191,6 +212,9 @@ class Config(_Section):
     )
     channels: Channels = Field(default_factory=Channels, description="chat platforms")
     limits: Limits = Field(default_factory=Limits, description="caps")
+    installation: Installation = Field(
+        default_factory=Installation, description="what all chats together may use"
+    )
     defaults: Defaults | None = Field(
         default=None, description="limits in all chats, until a chat has its own"
     )

@@ -23,6 +23,7 @@ from bridge.storing import Storing
 from bridge.texts import Texts
 from channels.base import Channel
 from memory.backlog import BacklogStore
+from memory.chat_usage import ChatUsage
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.dialogues import Dialogues
@@ -78,6 +79,7 @@ class TurnServices:
     policies: ChatPolicies
     notebook: Notebook
     limits: PolicyStore
+    chat_usage: ChatUsage
     dialogues: Dialogues
     pictures: Pictures = field(default_factory=Pictures)
     redactor: Redactor = field(default_factory=Redactor)

@@ -29,11 +29,14 @@ from bridge.speakers import label
 from bridge.stopping import key_of
 from bridge.turn import Turn
 from bridge.turn_plan import TurnPlan, TurnServices
-from channels.base import Channel, InboundMessage
+from channels.base import Address, Channel, InboundMessage
 from memory.errors import StoreError
 from memory.inbox import InboxKey, InboxRow
 
 RETRY = "retry"  # the command whose message stands for the question before it
+
+
+Used = Callable[[Address, str], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,10 @@ class Turns:
         self._dropped: dict[str, set[InboxKey]] = {}  # closed by a stop, their tokens still there
         self._marked: dict[InboxKey, InboundMessage] = {}  # messages with a mark of waiting
 
-    def bind(self, lanes: Lanes, outages: Outages) -> None:
-        """The lanes call `next_turn`, which needs them and what they wake."""
+    def bind(self, lanes: Lanes, outages: Outages, used: Used) -> None:
+        """The lanes call `next_turn`, which needs them and what they wake. `used(address, person)`
+        comes after each turn."""
+        self._used = used
         self._lanes = lanes
         self._outages = outages
 
@@ -122,6 +127,7 @@ class Turns:
             await self._lanes.carry_out(turn, run)
         finally:
             self._tokens.release(run.run_id)
+        self._beside(self._used(run.address, run.person), "budget warnings")
         if not turn.settled:  # postponed: its messages wait again
             for waits in waiting:
                 self.expect(waits.message, session_key)

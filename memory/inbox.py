@@ -19,6 +19,9 @@ from memory.days import ITS_IDS, Place, named
 Kind = Literal["turn", "act", "refused"]
 InboxKey = tuple[str, str, str, str]  # channel, account, chat, event
 
+# What the bridge stores leaves out what is usual, and a private chat is.
+_PRIVATE = "body IS NOT NULL AND json_extract(body, '$.address.private') IS NULL"
+
 # SQLite would rather look through all that is stored: it does not know how few rows are open.
 _OPEN_ROWS = "inbox i INDEXED BY inbox_open JOIN sessions s ON s.id = i.session_id"
 _OPEN = (
@@ -125,6 +128,36 @@ class Inbox:
             if rows:
                 return str(rows[0][0])
         return None
+
+    async def newest_of(self, channel: str, person: str) -> str | None:
+        """The body of the person's newest message that is stored."""
+        rows = await self._database.read(
+            "SELECT body FROM inbox WHERE channel = ? AND person = ? AND body IS NOT NULL"
+            " ORDER BY id DESC LIMIT 1",
+            (channel, person),
+        )
+        return str(rows[0][0]) if rows else None
+
+    async def newest_private(self, channel: str, person: str) -> str | None:
+        """The same of those to the bot alone."""
+        rows = await self._database.read(
+            f"SELECT body FROM inbox WHERE channel = ? AND person = ? AND {_PRIVATE}"  # noqa: S608
+            " ORDER BY id DESC LIMIT 1",
+            (channel, person),
+        )
+        return str(rows[0][0]) if rows else None
+
+    async def private_of_members(self, chat: Place, most: int) -> list[str]:
+        """Of everybody who has written to the bot in a chat (channel, account, id), the newest message
+        to the bot alone, the newest first; of `most` people."""
+        rows = await self._database.read(
+            "SELECT body FROM inbox WHERE id IN (SELECT MAX(id) FROM inbox"  # noqa: S608 - constants
+            f" WHERE channel = :channel AND account = :account AND {_PRIVATE} AND person IN"
+            " (SELECT person FROM inbox WHERE channel = :channel AND account = :account"
+            f" AND {ITS_IDS}) GROUP BY person) ORDER BY id DESC LIMIT :most",
+            {**named(chat), "most": most},
+        )
+        return [str(row[0]) for row in rows]
 
     async def put_question(self, entry: Entry, windows: Sequence[Window] = ()) -> int | Full | None:
         """The same for a question, unless a window is full: then nothing is stored. Counting and

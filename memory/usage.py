@@ -28,6 +28,10 @@ from memory.days import (
     used_of,
 )
 
+_OF_PERSON = (
+    "SELECT COALESCE(SUM(u.cost_microusd), 0) FROM usage u JOIN sessions s ON s.id = u.session_id"
+    " WHERE u.person = ? AND s.channel = ? AND u.created_at >= ?"
+)
 _AS_ESTIMATED = "UPDATE usage SET outcome = 'failed', estimated = 1 WHERE outcome = 'reserved'"
 
 
@@ -58,19 +62,36 @@ class Reached:
     used: Used
 
 
+@dataclass(frozen=True, slots=True)
+class PersonCap:
+    """What one person may use over all chats of a channel since then (`memory.clock.stamp`), in
+    micro-dollars."""
+
+    limit: int
+    since: str
+
+
 class UsageStore:
     """All model calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def reserve(self, row: UsageRow, caps: Sequence[Cap] = ()) -> Reached | None:
+    async def reserve(
+        self, row: UsageRow, caps: Sequence[Cap] = (), person: PersonCap | None = None
+    ) -> Reached | int | None:
         """A call begins: what it is known to cost (`row.outcome` is `reserved`) counts from now on.
-        With a cap that is used up already nothing is stored, and that one is the answer."""
+        With a cap that is used up already nothing is stored, and that one is the answer; of `person`
+        what is used."""
         now = datetime.now(UTC)
 
-        def op(connection: sqlite3.Connection) -> Reached | None:
+        def op(connection: sqlite3.Connection) -> Reached | int | None:
             place = _place_of(connection, row.session)
+            if person is not None:
+                asked = (row.person, place[0], person.since)
+                spent = int(connection.execute(_OF_PERSON, asked).fetchone()[0])
+                if spent >= person.limit:
+                    return spent
             day = current(connection, place, now, row.zone)
             used = used_of(connection, place, row.person, day)
             met = first_met(caps, used)
@@ -116,6 +137,11 @@ class UsageStore:
         found = await self._database.read(SUMS, sums(place, person, day, month=month))
         values = [int(value) for value in found[0]]
         return Used(day, *(values if month else values[:4]))
+
+    async def of_person(self, channel: str, person: str, since: str) -> int:
+        """What a person has used in all chats of a channel, in micro-dollars."""
+        rows = await self._database.read(_OF_PERSON, (person, channel, since))
+        return int(rows[0][0])
 
     async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> int:
         """What all calls since `start` cost together, in micro-dollars; or those for some

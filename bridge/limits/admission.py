@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bridge.access import Access
-from bridge.limits.caps import MINUTE, Reach, caps_of, full, reached, sentence, windows_of
+from bridge.gate import MonthlyGate
+from bridge.limits.caps import (
+    MINUTE,
+    Reach,
+    caps_of,
+    everywhere,
+    full,
+    reached,
+    sentence,
+    windows_of,
+)
 from bridge.limits.keys import (
     BLOCKED,
     PAUSED,
@@ -43,8 +53,14 @@ class Admission:
     """The door of all chats."""
 
     def __init__(
-        self, usage: UsageStore, people: People, access: Access, channels: Mapping[str, Channel]
+        self,
+        usage: UsageStore,
+        people: People,
+        access: Access,
+        channels: Mapping[str, Channel],
+        installation: MonthlyGate,
     ) -> None:
+        self._installation = installation
         self._usage = usage
         self._people = people
         self._access = access
@@ -70,6 +86,11 @@ class Admission:
         if not await self._may_ask(message, policy):
             return Reach(WHO_CAN_ASK.name)
         zone, address = zone_of(policy), message.address
+        person = self._installation.person_cap()
+        if person is not None:
+            spent = await self._usage.of_person(address.channel, message.sender.id, person.since)
+            if spent >= person.limit:
+                return everywhere(spent, person, self._installation.zone)
         place = (address.channel, address.account, address.chat)
         caps = caps_of(policy, private=address.private)
         if not caps and policy[QUESTIONS_PER_DAY] is None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.errors import LimitReached
-from agent.loop import Gate
 from agent.model import ChatModel
 from agent.provider import Usage
-from bridge.limits.caps import caps_of, reached, sentence
+from bridge.gate import MonthlyGate
+from bridge.limits.caps import Reach, caps_of, everywhere, reached, sentence
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import Policy
 from bridge.texts import Say
 from channels.base import Address
 from memory.days import Cap, Used, first_met
-from memory.usage import UsageRow, UsageStore
+from memory.usage import PersonCap, Reached, UsageRow, UsageStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +30,28 @@ class Spender:
 
 
 class RunBudget:
-    """The gate of one run. `month`: the installation's own limit, which comes first."""
+    """The gate of one run. `installation`: its own limits, which come first."""
 
     def __init__(
-        self, usage: UsageStore, month: Gate, spender: Spender, run_id: str, say: Say
+        self, usage: UsageStore, installation: MonthlyGate, spender: Spender, run_id: str, say: Say
     ) -> None:
         self._usage = usage
-        self._month = month
+        self._installation = installation
         self._spender = spender
         self._run_id = run_id
         self._say = say
 
     async def check(self, step: int) -> None:
-        """Raises `LimitReached`: `month`, or `reached` with its sentence."""
-        await self._month.check(step)
+        """Raises `LimitReached`: `month`, `day`, or `reached` with its sentence."""
+        await self._installation.check(step)
         spender, caps = self._spender, self._caps()
+        address, person = spender.address, self._installation.person_cap()
+        if person is not None:
+            spent = await self._usage.of_person(address.channel, spender.person, person.since)
+            if spent >= person.limit:
+                raise self._everywhere(spent, person)
         if not caps:
             return
-        address = spender.address
         place = (address.channel, address.account, address.chat)
         used = await self._usage.used(place, spender.person, zone_of(spender.policy))
         met = first_met(caps, used)
@@ -71,9 +75,16 @@ class RunBudget:
             model.cost_microusd(usage),
             zone_of(spender.policy),
         )
-        met = await self._usage.reserve(row, self._caps())
-        if met is not None:
+        person = self._installation.person_cap()
+        met = await self._usage.reserve(row, self._caps(), person)
+        if isinstance(met, int) and person is not None:
+            raise self._everywhere(met, person)
+        if isinstance(met, Reached):
             raise self._reached(met.cap, met.used)
+
+    def _everywhere(self, spent: int, person: PersonCap) -> LimitReached:
+        reach = everywhere(spent, person, self._installation.zone)
+        return LimitReached("reached", sentence=self._told(reach))
 
     def _caps(self) -> Sequence[Cap]:
         return caps_of(self._spender.policy, private=self._spender.address.private)
@@ -81,6 +92,8 @@ class RunBudget:
     def _reached(self, cap: Cap, used: Used) -> LimitReached:
         spender = self._spender
         reach = reached(cap, used, datetime.now(UTC), zone_of(spender.policy))
-        private = spender.address.private
-        told = sentence(reach, spender.policy, self._say, private=private)
-        return LimitReached("reached", sentence=told)
+        return LimitReached("reached", sentence=self._told(reach))
+
+    def _told(self, reach: Reach) -> str:
+        private = self._spender.address.private
+        return sentence(reach, self._spender.policy, self._say, private=private)

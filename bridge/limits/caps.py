@@ -21,6 +21,7 @@ from bridge.texts import Say
 from memory.clock import stamp
 from memory.days import Cap, Day, Used, midnight, next_day, next_month
 from memory.inbox import Full, Window
+from memory.usage import PersonCap
 
 SHARE = 3  # without another setting one person can use a third of a group's day
 MINUTE = timedelta(seconds=60)
@@ -29,13 +30,15 @@ MINUTE = timedelta(seconds=60)
 @dataclass(frozen=True, slots=True)
 class Reach:
     """A limit that is reached: its key, what is used and allowed as people read it, and from when on
-    it is open again (None: not by waiting)."""
+    it is open again (None: not by waiting). `share`: of a group's day; `everywhere`: over all chats,
+    set by the operator."""
 
     key: str
     used: str = ""
     limit: str = ""
     opens: datetime | None = None
     share: bool = False
+    everywhere: bool = False
 
 
 def caps_of(policy: Policy, *, private: bool) -> list[Cap]:
@@ -98,6 +101,18 @@ def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
     )
 
 
+def everywhere(spent: int, cap: PersonCap, zone: tzinfo) -> Reach:
+    """What one person may use over all chats; `zone`: the installation's."""
+    tomorrow = datetime.fromisoformat(cap.since).astimezone(zone).date() + timedelta(days=1)
+    return Reach(
+        COST_PER_PERSON.name,
+        _amount(spent, tokens=False),
+        _amount(cap.limit, tokens=False),
+        midnight(tomorrow, zone),
+        everywhere=True,
+    )
+
+
 def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
     """A window of questions."""
     window = found.window
@@ -114,7 +129,7 @@ def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
     zone = zone_of(policy)
     key = BY_NAME[reach.key]
     text = say(
-        "limit_share" if reach.share else f"limit_{reach.key}",
+        _text_of(reach),
         used=reach.used,
         limit=reach.limit,
         key=reach.key,
@@ -125,9 +140,20 @@ def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
         local = reach.opens.astimezone(zone)
         when = f"{local:%H:%M:%S}" if near else f"{local:%Y-%m-%d %H:%M}"
         opens = say("limit_opens", when=when, zone=zone)
-    by_operator = private or policy.origin(key) == CEILINGS
+    by_operator = private or reach.everywhere or policy.origin(key) == CEILINGS
     who = say("limit_raised_by_operator" if by_operator else "limit_raised_by_admins")
     return " ".join(filter(None, (text, opens, who)))
+
+
+def _text_of(reach: Reach) -> str:
+    if reach.everywhere:
+        return "limit_everywhere"
+    return "limit_share" if reach.share else f"limit_{reach.key}"
+
+
+def amount_of(cap: Cap, value: int) -> str:
+    """As people read it."""
+    return _amount(value, tokens=cap.measure.endswith("_tokens"))
 
 
 def _amount(value: int, *, tokens: bool) -> str:

@@ -167,6 +167,13 @@ TOKENS_PER_DAY: Final[Key[int | None]] = Key(
     "Tokens read and written for the chat in a day; it works for models without a price too.",
     "500000",
 )
+WARN_AT: Final = Key(
+    "warn_at_percent",
+    _count(100, "%, 1 to 100", least=1),
+    80,
+    "At how much of the chat's budget its admins are told in private; at 100 % they are in any case.",
+    "80",
+)
 TIMEZONE: Final = Key(
     "timezone",
     Zone(),
@@ -281,6 +288,7 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     COST_PER_DAY,
     COST_PER_MONTH,
     TOKENS_PER_DAY,
+    WARN_AT,
     TIMEZONE,
     QUIET_HOURS,
     MODEL,

@@ -36,6 +36,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "cost_per_day_usd",
         "cost_per_month_usd",
         "tokens_per_day",
+        "warn_at_percent",
     ),
     "answers": (
         "model",

@@ -30,7 +30,7 @@ COMMANDS: Final = frozenset(
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
         *("privacy", "export", "private"),
         *("approve", "invite", "people", "revoke"),
-        *("pause", "resume", "block", "unblock", "model"),
+        *("pause", "resume", "block", "unblock", "model", "usage"),
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""

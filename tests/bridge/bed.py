@@ -38,6 +38,7 @@ from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
 from memory.backlog import BacklogStore
+from memory.chat_usage import ChatUsage
 from memory.chats import Chats
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -108,6 +109,8 @@ class Bed:
         who_can_stop: WhoCanStop = "asker_and_admins",
         layers: PolicyLayers = NO_LAYERS,
         others: Sequence[ChatModel] = (),
+        usage_names: bool = False,
+        person_usd: float | None = None,
     ) -> None:
         self.database = database
         self.provider = provider
@@ -140,11 +143,12 @@ class Bed:
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
-            gate=MonthlyGate(usage, limit_usd=limit_usd, zone=UTC),
+            gate=MonthlyGate(usage, limit_usd=limit_usd, zone=UTC, person_usd=person_usd),
             transcripts=Transcripts(database, folder / "transcripts"),
             ratios=Ratios(TokenRatios(database)),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
             limits=PolicyStore(database),
+            chat_usage=ChatUsage(database),
             dialogues=Dialogues(database),
             policies=policies,
             more_tools=tuple(more_tools),
@@ -154,7 +158,7 @@ class Bed:
         stores = AccessStores.of(database)
         self.access = Access({"fake": rules}, self.services.chats, stores, channels)
         self.bridge = AgentBridge(
-            BridgeSettings(UTC, 3, BacklogTiming(0.05, 1)),
+            BridgeSettings(UTC, 3, usage_names, BacklogTiming(0.05, 1)),
             self.services,
             self.access,
             choice,
@@ -201,6 +205,8 @@ async def bed(
     who_can_stop: WhoCanStop = "asker_and_admins",
     layers: PolicyLayers = NO_LAYERS,
     others: Sequence[ChatModel] = (),
+    usage_names: bool = False,
+    person_usd: float | None = None,
 ) -> AsyncIterator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
@@ -219,6 +225,8 @@ async def bed(
                 who_can_stop=who_can_stop,
                 layers=layers,
                 others=others,
+                usage_names=usage_names,
+                person_usd=person_usd,
             )
             await made.services.chats.load()
             await made.access.load()

@@ -156,3 +156,18 @@ async def test_block_in_slack_names_somebody(tmp_path: Path) -> None:
         )
         it.channel.send("<@BOT> hi", sender=it.bo)
         await it.channel.wait_for_text("You cannot ask me in this chat.")
+
+
+async def test_warn_at_percent(tmp_path: Path) -> None:
+    """Telegram is asked who is an admin; it is said in private, once."""
+    async with on_telegram(tmp_path) as it:
+        it.group.make_admin(it.ana)
+        it.chat.send("/whoami")
+        await it.chat.wait_for_text(str(it.ana.id))
+        in_telegram(it, "tokens_per_day: 5000\nwarn_at_percent: 1")
+        for answer in ("One.", "Two."):
+            it.llm.answer(answer)
+            it.group.send(f"/ask for {answer}", sender=it.ana)
+            await it.group.wait_for_text(answer)
+        await it.chat.wait_for_text("1 % of a budget")
+        assert sum("of a budget" in text for text in it.chat.texts) == 1

@@ -1,0 +1,67 @@
+"""What one chat has used, by day and by cause: for the people in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from memory.clock import stamp
+from memory.database import Database
+from memory.days import ITS_IDS, Place, named
+
+Cause = Literal["person", "model", "purpose"]
+
+_SUM = "COALESCE(SUM(cost_microusd), 0), COALESCE(SUM(tokens), 0)"
+_HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
+_TOKENS = "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens"
+_BY: Final = {
+    cause: (
+        f"SELECT u.{cause}, COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM({_TOKENS}) AS tokens"  # noqa: S608
+        " FROM usage u JOIN sessions s ON s.id = u.session_id"
+        f" WHERE s.channel = :channel AND s.account = :account AND s.{ITS_IDS}"
+        f" AND u.created_at >= :since GROUP BY u.{cause} ORDER BY cost DESC, tokens DESC LIMIT :most"
+    )
+    for cause in ("person", "model", "purpose")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one day or cause has used: micro-dollars, and tokens of all kinds."""
+
+    name: str
+    cost: int
+    tokens: int
+
+
+class ChatUsage:
+    """Questions about one chat (channel, account, id)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def days(self, place: Place, first: str) -> list[Part]:
+        """Its days from the local date `first` on in which anything was used."""
+        rows = await self._database.read(
+            f"SELECT day, {_SUM} {_HERE} AND day >= :first GROUP BY day ORDER BY day",
+            {**named(place), "first": first},
+        )
+        return [Part(str(row[0]), int(row[1]), int(row[2])) for row in rows]
+
+    async def own(self, place: Place, person: str, first: str) -> Part:
+        """What the person has used in it since that date."""
+        rows = await self._database.read(
+            f"SELECT {_SUM} {_HERE} AND day >= :first AND person = :person",
+            {**named(place), "first": first, "person": person},
+        )
+        return Part(person, int(rows[0][0]), int(rows[0][1]))
+
+    async def causes(
+        self, place: Place, cause: Cause, since: datetime, most: int
+    ) -> Sequence[Part]:
+        """The `most` that have used most since then."""
+        values = {**named(place), "since": stamp(since), "most": most}
+        rows = await self._database.read(_BY[cause], values)
+        return [Part(str(row[0]), int(row[1]), int(row[2])) for row in rows]

@@ -1,0 +1,75 @@
+"""`/usage`, and who hears of budgets that are nearly used up, and when they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bridge.bed import Bed, bed
+from tests.bridge.limits.test_effects import ask, write
+
+
+def private(it: Bed) -> list[str]:
+    return [reply.final or "" for reply in it.channel.replies if reply.to.private]
+
+
+async def test_admins_with_a_private_chat_hear_once_of_each_level(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_day_usd: 4\ncost_per_person_per_day_usd: 9\nwarn_at_percent: 50")
+    async with bed(tmp_path, ["Hello.", *"123"]) as it:
+        it.channel.admins = {"ana"}
+        await it.ask("Hi", chat="ana", person="ana")
+        await ask(it, person="ana")
+        assert private(it) == ["Hello."], "not yet"
+        await ask(it, person="bo")
+        assert "used 50 % of a budget: 2.00 USD of 4.00 USD" in private(it)[-1]
+        await ask(it, person="bo")
+        assert len(private(it)) == 2, "once"
+    async with bed(tmp_path, ["4"]) as it:
+        it.channel.admins = {"ana"}
+        await ask(it, person="bo")
+        assert len(private(it)) == 1
+        assert "used up a budget: 4.00 USD of 4.00 USD (`cost_per_day_usd`)" in private(it)[0]
+
+
+async def test_owners_hear_of_the_installations_budget(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["1", "2"], limit_usd=2) as it:
+        await it.ask("/whoami", person="owner", chat="owner")
+        await ask(it)
+        await ask(it)
+        (told,) = private(it)[1:]
+        assert "used up the installation's budget: 2.00 of 2.00 USD" in told
+
+
+async def test_usage_tells_the_own_share_and_admins_the_whole(tmp_path: Path) -> None:
+    write(tmp_path, "cost_per_day_usd: 30")
+    async with bed(tmp_path, [*"123"]) as it:
+        it.channel.admins = {"boss"}
+        for person in ("ana", "bo", "bo"):
+            await ask(it, person=person)
+        told = await ask(it, "/usage", person="ana")
+        assert "You today: 1.00 of 10.00 USD" in told
+        assert "You in 30 days: 1.00 USD" in told
+        assert "This chat" not in told
+        told = await ask(it, "/usage", person="boss")
+        assert "This chat in 7 days: 3.00 USD" in told
+        assert "████████████ 3.00 USD" in told
+        assert "▁▁▁█`" in told
+        assert "By person: no. 1 67 %, no. 2 33 %" in told
+        assert "ana" not in told
+        assert "By model: `m` 100 %" in told
+
+
+async def test_names_where_the_operator_wants_them(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["1"], usage_names=True) as it:
+        it.channel.admins = {"boss"}
+        await ask(it)
+        assert "By person: Ana (`ana`) 100 %" in await ask(it, "/usage", person="boss")
+
+
+async def test_one_budget_for_a_person_over_all_chats(tmp_path: Path) -> None:
+    async with bed(tmp_path, [*"123"], person_usd=2) as it:
+        await ask(it)
+        await it.ask("Hi", chat="ana")
+        told = await it.ask("Hi", chat="other")
+        assert "used 2.00 USD today in all your chats with me, and may use 2.00 USD" in told
+        assert "Whoever runs this bot can change that" in told
+        assert await ask(it, person="bo") == "3"
