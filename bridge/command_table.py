@@ -60,6 +60,7 @@ TABLE: Final = (
     _C("undo", changes=True, helped=True),
     _C("compact", changes=True, helped=True),
     _C("context", helped=True),
+    _C("why", helped=True),
     _C("memory", changes=True, helped=True),
     _C("memory undo", group="admins"),
     _C("memory tidy", group="admins"),

@@ -31,6 +31,7 @@ from bridge.stopping import work_of
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from bridge.usage_command import UsageCommand
+from bridge.why import WhyCommand
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
@@ -91,6 +92,7 @@ class Commands:
             **chat_commands.commands,
             **usage.commands,
             **memory.commands,
+            **WhyCommand(services).commands,
             "memory": self._memory_now,
             **privacy.commands,
             **erasing.subcommands,

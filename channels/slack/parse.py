@@ -28,7 +28,7 @@ COMMANDS: Final = frozenset(
     {
         *("ask", "cancel", "compact", "context", "help", "new", "retry", "start", "status", "stop"),
         *("undo", "whoami", "resend", "limits", "memory", "remember", "forget"),
-        *("privacy", "export", "private"),
+        *("privacy", "export", "private", "why"),
         *("approve", "invite", "people", "revoke"),
         *("pause", "resume", "block", "unblock", "model", "usage"),
     }
@@ -37,6 +37,9 @@ COMMANDS: Final = frozenset(
 
 MENTIONED_COMMANDS: Final = frozenset({"limits"})
 """Commands that are carried out, too, where a mention is followed by this word alone."""
+
+_ALONE: Final = frozenset({"private", "why"})
+"""Words that questions begin with too: with more behind them they are one."""
 
 _EDIT = "message_changed"
 _COMING_AND_GOING = frozenset(
@@ -278,7 +281,7 @@ def _meant(text: str) -> Command:
     """What was typed after `/galata`: a command, else a question, nothing: help."""
     first, *rest = text.split(maxsplit=1) or ["help"]
     name = first.removeprefix("/").lower()
-    if name not in COMMANDS:
+    if name not in COMMANDS or (name in _ALONE and rest and not first.startswith("/")):
         return Command("ask", text)
     return Command(name, rest[0] if rest else "")
 
