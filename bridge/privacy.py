@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bridge.answers import Answer, Handlers
 from bridge.exporting import Words, documents
-from bridge.limits.keys import MODEL
+from bridge.limits.keys import KEEP_DAYS, MODEL
 from bridge.limits.policies import zone_of
 from bridge.rights import Rights
 from bridge.speakers import plain_name
@@ -43,17 +43,19 @@ class PrivacyCommands:
         storing, address = self._services.storing, message.address
         policy = self._services.policies.of(address, message.sender.id)
         keep, days = storing.keep, storing.backup_days
+        own = policy[KEEP_DAYS]
         companies = storing.companies(policy[MODEL])
         where = "private" if address.private else "group"
         parts = [
             say("privacy_stranger") if stranger else "",
             say(
                 "privacy_stored",
-                messages=keep.messages_days,
+                messages=min(keep.messages_days, own or keep.messages_days),
                 pictures=keep.attachments_days,
                 transcripts=keep.transcripts_days,
                 usage=keep.usage_days,
             ),
+            say("privacy_keep_days", days=own) if own is not None else "",
             "" if address.private else say("privacy_group_rest"),
             say("privacy_backups", days=days) if days else say("privacy_no_backups"),
             say("privacy_model", companies=say("list_comma").join(companies))

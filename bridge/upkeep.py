@@ -13,8 +13,10 @@ from typing import TypeVar
 
 from bridge.backup import DATABASE_NAME, make_by_the_clock
 from bridge.config import Config, masked
+from bridge.keep_days import clean_chats
 from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.turn_plan import TurnServices
+from memory.chat_retention import ChatRetention
 from memory.database import Database
 from memory.errors import StoreError, StoreUnavailable
 from memory.integrity import set_aside_if_damaged
@@ -65,6 +67,8 @@ class Upkeep:
         self._config = config
         self._data = data
         self._transcripts = services.transcripts
+        self._policies = services.policies
+        self._chat_retention = ChatRetention(database, data)
         self._retention = Retention(database, config.retention.keep())
         handlers = {
             RETENTION: Handler(self._clean, LIMIT_S),
@@ -115,6 +119,9 @@ class Upkeep:
         deleted = await self._retention.clean(due.now)
         deleted["transcripts"] += await self._transcripts.clean(
             due.now - keep.transcripts, keep.transcript_bytes
+        )
+        deleted["of chats' own days"] += await clean_chats(
+            self._policies, self._chat_retention, due.now
         )
         deleted["old databases"] += await asyncio.to_thread(
             _delete_copies, self._data, due.now - timedelta(days=keep.messages_days)

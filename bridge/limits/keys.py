@@ -274,6 +274,14 @@ WHO_CAN_TEACH: Final = Key(
     "In groups: who may have something kept for good, by /remember or by asking for it.",
     "members",
 )
+KEEP_DAYS: Final[Key[int | None]] = Key(
+    "keep_days",
+    _count(36_500, "days, 1 to 36500", least=1),
+    None,
+    "How many days messages, answers and the notes of days are kept here, where that is less than the "
+    "operator keeps them; what the bot knows for good stays.",
+    "30",
+)
 
 KEYS: Final[tuple[Key[Any], ...]] = (
     PAUSED,
@@ -301,6 +309,7 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     TOOLS_OFF,
     MEMORY,
     WHO_CAN_TEACH,
+    KEEP_DAYS,
     EDITORS,
 )
 BY_NAME: Final[Mapping[str, Key[Any]]] = MappingProxyType({key.name: key for key in KEYS})

@@ -46,7 +46,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "quiet_hours",
         "tools_off",
     ),
-    "memory": ("memory", "who_can_teach"),
+    "memory": ("memory", "who_can_teach", "keep_days"),
 }
 REST: Final = "rest"  # the group of the keys that are in none
 

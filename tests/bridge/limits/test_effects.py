@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from agent.messages import Message, ToolUseBlock
 from agent.testing import ScriptedProvider
+from bridge.keep_days import clean_chats
 from bridge.limits.keys import KEYS
+from memory.chat_retention import ChatRetention
+from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed, chat_model
+from tests.bridge.test_erasing import bytes_with, rows_with
 
 GROUP = "team"
 
@@ -272,6 +277,27 @@ async def test_who_can_teach(tmp_path: Path) -> None:
         await ask(it)
         assert "remember" in {tool.name for tool in it.provider.requests[-1].tools}
         assert "Remembered" in await it.ask("/remember likes tea"), "a private chat is one's own"
+
+
+async def test_keep_days(tmp_path: Path) -> None:
+    write(tmp_path, "keep_days: 30")
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await ask(it, "my word is plover")
+        await send(it, "/remember likes tea")
+        await it.ask("and in private, gull")
+        team = scope_path(tmp_path / "memory", "group:fake:bot:team")
+        (team / "2026-01-01.md").write_text("- **Ana** plover")
+        assert "answer: 30 days" in await ask(it, "/privacy")
+        retention = ChatRetention(it.database, tmp_path)
+        now = datetime.now(UTC)
+        await clean_chats(it.services.policies, retention, now + timedelta(days=29))
+        assert await rows_with(it, "plover")
+        await clean_chats(it.services.policies, retention, now + timedelta(days=31))
+        assert await rows_with(it, "plover") == []
+        assert bytes_with(tmp_path, "plover") == []
+        assert await rows_with(it, "gull"), "another chat keeps what it has"
+        await ask(it, "and now?")
+        assert "likes tea" in it.provider.requests[-1].system
 
 
 def test_every_key_has_a_test_of_its_effect() -> None:

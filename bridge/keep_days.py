@@ -1,0 +1,31 @@
+"""`keep_days`: chats that keep less than the operator's configuration would, cleaned by the clock."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bridge.limits.keys import KEEP_DAYS
+from bridge.limits.policies import ChatPolicies
+from bridge.session import memory_scope
+from channels.base import Address
+from memory.chat_retention import ChatRetention
+from memory.chats import ChatPlace
+
+
+async def clean_chats(policies: ChatPolicies, retention: ChatRetention, now: datetime) -> int:
+    """Each chat by its own days; how many runs and files. Raises `OSError`, `StoreError`."""
+    deleted = 0
+    for place in await retention.chats():
+        address = _address(place, private=False)
+        await policies.read(address)
+        days = policies.of(address, "")[KEEP_DAYS]
+        if days is not None:
+            scopes = [memory_scope(_address(place, private=private)) for private in (True, False)]
+            deleted += await retention.clean(place, scopes, now - timedelta(days=days))
+    if deleted:
+        await retention.scrub()
+    return deleted
+
+
+def _address(place: ChatPlace, *, private: bool) -> Address:
+    return Address(place.channel, place.account, place.chat, None, private)
