@@ -16,11 +16,13 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 import aiosqlite
 
 from memory.errors import StoreUnavailable
+from memory.frozen import Frozen, frozen
 from memory.integrity import is_damage, lost_content
 from memory.migrate import migrate, require_newest
 
@@ -46,6 +48,7 @@ class Database:
     def __init__(self, writer: _Connection, reader: _Connection) -> None:
         self._writer = writer
         self._reader = reader
+        self._copy: TemporaryDirectory[str] | None = None  # the file's folder: it goes at the end
         self._queue: asyncio.Queue[_Write | None] = asyncio.Queue()
         self._task = asyncio.create_task(self._write_all(), name="database writer")
 
@@ -65,8 +68,20 @@ class Database:
 
         Raises `StoreUnavailable` (also when it is not there), `StoreTooOld` and `StoreTooNew`.
         """
-        flags, mode = (os.O_RDWR, "rw") if to_write else (os.O_RDONLY, "ro")
-        return await cls._opened(path, flags, mode, require_newest)
+        if to_write:
+            return await cls._opened(path, os.O_RDWR, "rw", require_newest)
+        try:
+            still = await asyncio.to_thread(frozen, path) or Frozen(path, "ro")
+        except OSError as error:
+            raise StoreUnavailable(f"{path}: the database cannot be read ({error})") from error
+        try:
+            opened = await cls._opened(still.path, os.O_RDONLY, still.mode, require_newest)
+        except BaseException:
+            if still.copy is not None:
+                still.copy.cleanup()
+            raise
+        opened._copy = still.copy
+        return opened
 
     @classmethod
     async def _opened(
@@ -143,6 +158,8 @@ class Database:
             self._queue.put_nowait(None)
             await self._task
             await _close_all([self._reader, self._writer])
+            if self._copy is not None:
+                await asyncio.to_thread(self._copy.cleanup)
 
     async def _write_all(self) -> None:
         while True:

@@ -29,6 +29,7 @@ from memory.settings import BackupSettings
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_BACKUP = {"day": timedelta(days=3), "week": timedelta(days=9)}
+NEWER_THAN = timedelta(days=3)  # what a good backup is, however seldom they are made
 _INSTALL = "install them again with `make run` in Galata's folder"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -160,4 +161,22 @@ async def backups(data: Path, settings: BackupSettings, now: datetime) -> Findin
     at = f"{newest:%Y-%m-%d %H:%M} UTC"
     if now - newest > OLDEST_BACKUP[settings.every]:
         return Finding("FAIL", "backup", f"the last good one is of {at}", fix)
+    if now - newest > NEWER_THAN:
+        often = "write `every: day` under `backup`, or galata backup PATH makes one now"
+        return Finding("note", "backup", f"the last good one is of {at}", often)
     return Finding("ok", "backup", f"the last one is of {at}")
+
+
+def backups_by_hand(data: Path, now: datetime) -> Finding:
+    """Where no section switches them on: what is there all the same, and how to have them."""
+    fix = (
+        "write `backup: {every: day, keep: 7}` into the configuration; "
+        "galata backup PATH makes one now"
+    )
+    newest = newest_time(data / BACKUPS)
+    if newest is None:
+        return Finding("note", "backup", "no backups are made", fix)
+    at = f"the last one is of {newest:%Y-%m-%d %H:%M} UTC"
+    if now - newest > NEWER_THAN:
+        return Finding("note", "backup", f"{at}, and none is made by the clock", fix)
+    return Finding("ok", "backup", f"{at}, made by hand")

@@ -30,7 +30,7 @@ def examine(options: Options) -> list[Finding]:
     findings += asyncio.run(_asked(checks_here.database(path, size), config))
     if config is not None and size is not None:
         findings += asyncio.run(_moved(path, config))
-    if config is not None and config.backup is not None and size is not None:
+    if config is not None and size is not None:
         findings.append(asyncio.run(_backups(options.data, config.backup)))
     clean = [replace(one, text=redactor.clean(one.text)) for one in findings]
     return clean if config is None else [_as_given(one, config) for one in clean]
@@ -64,9 +64,12 @@ def _secrets(options: Options) -> Path | None:
     return None if options.config is None else options.config.parent / ENV_FILE
 
 
-async def _backups(data: Path, settings: BackupSettings) -> Finding:
+async def _backups(data: Path, settings: BackupSettings | None) -> Finding:
+    now = datetime.now(UTC)
+    if settings is None:
+        return checks_here.backups_by_hand(data, now)
     try:
-        return await checks_here.backups(data, settings, datetime.now(UTC))
+        return await checks_here.backups(data, settings, now)
     except StoreTooOld:
         return Finding("note", "backup", "not known before the next start")
     except StoreError as error:

@@ -34,9 +34,8 @@ def show(options: Options) -> int:
     try:
         asyncio.run(_show(path, options.session))
     except StoreError as failure:
-        raise CommandFailed(
-            f"{failure}\nReading a conversation is recorded in the database, which must be writable."
-        ) from None
+        recorded = "\nReading a conversation is recorded in the database, which must be writable."
+        raise CommandFailed(f"{failure}{recorded if options.session else ''}") from None
     except BrokenPipeError:  # whoever read has seen enough: `galata history … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FINE

@@ -86,6 +86,7 @@ async def test_all_is_well(place: Place) -> None:
         **dict.fromkeys(("python", "libraries", "packages", "config", "data", "database"), "ok"),
         **dict.fromkeys(("model", "slack"), "ok"),
         "telegram": "note",  # privacy mode
+        "backup": "note",  # none are made
     }
     assert "@galata_test_bot" in lines["telegram"]
     assert "/setprivacy" in lines["telegram"]
@@ -250,15 +251,30 @@ def test_packages_from_elsewhere_are_found_although_nothing_can_be_imported(tmp_
     assert ended.stderr == ""
 
 
-async def test_backups_are_looked_at_where_they_are_switched_on(place: Place) -> None:
+async def test_that_no_backups_are_made_is_said_and_how_to_have_them(place: Place) -> None:
     _, lines = await place.doctor()
-    assert "backup" not in lines
-    place.config.write_text(CONFIG + "backup: {every: day}\n")
+    assert lines["backup"].startswith("note")
+    assert "no backups are made: write `backup: {every: day, keep: 7}`" in lines["backup"]
+    assert "galata backup PATH" in lines["backup"]
+
+
+@pytest.mark.parametrize(
+    ("section", "states"),
+    [
+        ("", {4: "note", 2: "ok"}),
+        ("backup: {every: day}\n", {4: "FAIL", 2: "ok"}),
+        ("backup: {every: week}\n", {10: "FAIL", 4: "note", 2: "ok"}),
+    ],
+)
+async def test_a_last_good_backup_of_more_than_three_days_is_told(
+    place: Place, section: str, states: dict[int, str]
+) -> None:
+    place.config.write_text(CONFIG + section)
     _, lines = await place.doctor()
     assert lines["backup"].startswith("note")
     folder = place.data / "backups"
     folder.mkdir()
-    for age, state in ((4, "FAIL"), (2, "ok")):
+    for age, state in states.items():
         made_at = datetime.now(UTC) - timedelta(days=age)
         (folder / file_name(made_at)).touch()
         _, lines = await place.doctor()
