@@ -72,6 +72,8 @@ class Door:
         code = invite_in(message)
         if code is not None:
             return await self._invites.use(message, code, verdict, say)
+        if not message.addressed:  # overheard in a group where every message is a question
+            return None
         if verdict == "unreadable":
             return say("access_unreadable")
         if verdict == "outsider":

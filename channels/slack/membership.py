@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from typing import Any, cast
 
 from channels.base import Address
 from channels.membership import Standing
@@ -77,12 +78,12 @@ class SlackMembership:
         """Slack has none."""
         return None
 
-    async def _info(self, channel: str) -> dict[str, object] | None:
+    async def _info(self, channel: str) -> dict[str, Any] | None:
         try:
             async with asyncio.timeout(_WAIT_S):
                 answer = await self._api.read("conversations.info", {"channel": channel})
         except FAILURES as error:
             log.warning("nothing is known of channel %s: %s", channel, code_of(error))
             return None
-        found = answer.get("channel")
-        return found if isinstance(found, dict) else None
+        found: Any = answer.get("channel")
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+import sqlite3
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from bridge.cli import access
 from bridge.cli.options import Options
 from memory.codes import ALPHABET
-from tests.e2e.bed import config, llm_server, running, slack_settings, telegram_settings
+from tests.e2e.bed import App, config, llm_server, running, slack_settings, telegram_settings
 from tests.servers.llm import LlmServer
 from tests.servers.slack import Conversation, SlackServer
 from tests.servers.telegram import Chat, Message, TelegramServer, User
@@ -28,24 +29,28 @@ class Telegram:
     llm: LlmServer
     ana: User
     owner: Chat
-    data: Path
+    app: App
+
+    @property
+    def data(self) -> Path:
+        return self.app.data
 
     def private(self, user: User) -> Chat:
         return self.server.private(user)
 
 
 @asynccontextmanager
-async def telegram(data: Path, **ids: Any) -> AsyncIterator[Telegram]:
+async def telegram(data: Path, **ids: Any) -> AsyncGenerator[Telegram]:
     """Ana owns the bot, and has written to it."""
     async with TelegramServer(privacy_mode=False) as server, llm_server() as llm:
         ana = server.user("Ana")
         owner = server.private(ana)
         made = config(llm, telegram=telegram_settings(server, owners=[str(ana.id)], **ids))
-        async with running(made, data):
+        async with running(made, data) as app:
             await server.wait_for_poll()
             owner.send("/start")
             await owner.wait_for_text(lambda text: "Hello." in text)
-            yield Telegram(server, llm, ana, owner, data)
+            yield Telegram(server, llm, ana, owner, app)
 
 
 @dataclass
@@ -56,7 +61,7 @@ class Slack:
 
 
 @asynccontextmanager
-async def slack(data: Path, **ids: Any) -> AsyncIterator[Slack]:
+async def slack(data: Path, **ids: Any) -> AsyncGenerator[Slack]:
     async with SlackServer() as server, llm_server() as llm:
         ana = server.user("Ana")
         made = config(llm, slack=slack_settings(server, owners=[ana.id], **ids))
@@ -308,3 +313,20 @@ async def test_slack_an_app_that_may_not_leave_says_so(tmp_path: Path) -> None:
         it.owner.press(asked, "Refuse and leave")
         await it.owner.wait_for_text("I cannot leave zoo")
         assert channel.has_bot
+
+
+async def test_telegram_a_group_without_an_answer_is_left_also_over_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with telegram(tmp_path) as it:
+        group = it.server.group("Zoo", members=[it.server.user("Eve")], bot_status="left")
+        group.add_bot()
+        await it.owner.wait_for_button("Refuse and leave")
+        await it.app.stop()
+        with sqlite3.connect(it.data / "galata.db") as connection:
+            connection.execute(
+                "UPDATE jobs SET due_at = '2026-01-01T00:00:00' WHERE kind = 'leave_group'"
+            )
+        connection.close()
+        await it.app.start()
+        await it.server.wait_for(lambda: group.bot_status == "left")

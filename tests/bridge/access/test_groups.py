@@ -58,7 +58,7 @@ async def test_an_allowed_group_is_greeted_once_and_answered(tmp_path: Path) -> 
         assert "`zoo`" in line
         text = question(it).final or ""
         assert "(`fake:eve`) wants me in the group The Zoo (`fake:zoo`)" in text
-        await it.send("hello?", person="eve", **ZOO)
+        await it.send("hello?", person="eve", chat="zoo", private=False)
         await it.bridge.idle()
         assert len(it.channel.said_in("zoo")) == 1
         assert it.provider.requests == []

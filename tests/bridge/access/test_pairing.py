@@ -59,7 +59,7 @@ async def test_a_refusal_is_kept_and_the_person_is_not_asked_about_again(tmp_pat
         code = await ask_to_be_let_in(it)
         await press(it, 1, asked(it)[0])
         assert "add your id" in await it.ask("please", **EVE)
-        await it.send("please!", **EVE)
+        await it.send("please!", person="eve", chat="9")
         await it.bridge.idle()
         assert len(it.channel.said_in("9")) == 1
         assert len(asked(it)) == 0

@@ -32,7 +32,7 @@ async def test_a_revoked_person_is_silenced_at_once_and_stays_so(tmp_path: Path)
         )
         assert any("Stopped." in text for text in it.channel.said_in("2"))
         assert len(it.provider.requests) == 1
-        await it.send("still there?", person="bo", **TEAM)
+        await it.send("still there?", person="bo", chat="team", private=False)
         await it.bridge.idle()
         assert it.channel.said_in("team") == []
         open_rows = await it.database.read("SELECT * FROM inbox WHERE state = 'open'")
@@ -50,7 +50,7 @@ async def test_a_revoked_group_ends_what_runs_in_it_and_is_left(tmp_path: Path) 
         assert "leave it" in await it.ask("/revoke fake:team", **OWNER)
         assert it.channel.membership.left == ["team"]
         assert len(it.provider.requests) == 1
-        await it.send("hello?", person="ana", **TEAM)
+        await it.send("hello?", person="ana", chat="team", private=False)
         await it.bridge.idle()
         assert len(it.provider.requests) == 1
 
@@ -121,3 +121,17 @@ async def test_the_running_process_does_it_when_it_is_asked(tmp_path: Path) -> N
         assert "may not talk" in await verbs["revoke"]({"target": "fake:eve"})
         await it.ask("hi", person="eve", chat="9")
         assert "I have asked" in it.channel.said_in("9")[0]
+
+
+async def test_what_a_revoked_person_had_asked_is_not_answered_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["never"], stall=asyncio.Event()) as it:
+        await run_of(it, person="bo", chat="2")
+        await it.bridge.close(0)
+        assert len(await it.database.read("SELECT * FROM inbox WHERE state = 'open'")) == 2
+        await revoke_alone(it.access.stores, dict(it.access.all_rules), "fake:bo")
+    async with bed(tmp_path, ["no"]) as it:
+        await it.bridge.resume()
+        await it.bridge.idle()
+        assert it.provider.requests == []
