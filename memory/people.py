@@ -67,6 +67,7 @@ class People:
         rows = await self._database.read(
             "SELECT 1 FROM inbox WHERE channel = :channel AND person = :person UNION ALL"
             " SELECT 1 FROM admissions WHERE channel = :channel AND person = :person UNION ALL"
+            " SELECT 1 FROM pairings WHERE channel = :channel AND person = :person UNION ALL"
             " SELECT 1 FROM owners WHERE channel = :channel AND person = :person LIMIT 1",
             {"channel": channel, "person": person},
         )

@@ -6,6 +6,7 @@
 - `desk`: how owners are asked, and people told, in private
 - `commands`: what owners do: `/approve`, `/invite`, `/people`, `/revoke`, and the buttons
 - `people`: the list of everybody, and taking a right back
+- `outcome`: what a command has come to
 - `verbs`: the same for `galata approve`, `galata people` and `galata revoke`
 
 Rights are checked by numeric id at the moment of the act. Names and text prove nothing.

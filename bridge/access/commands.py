@@ -69,7 +69,7 @@ class AccessCommands:
         code = _args(message)
         if not code:
             return say("approve_how")
-        return await self._pairing.approve(code, str(someone(message)), say)
+        return (await self._pairing.approve(code, str(someone(message)), say)).text
 
     async def _invite(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         return await self._invites.make(message, self._channels[message.address.channel], say)
@@ -80,7 +80,8 @@ class AccessCommands:
 
     async def _revoke(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         by = str(someone(message))
-        return await self._revoking.revoke(_args(message), message.address.channel, by, say)
+        home = message.address.channel
+        return (await self._revoking.revoke(_args(message), home, by, say)).text
 
     async def _press(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:
         action = message.press.action if message.press else ""

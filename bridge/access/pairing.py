@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from bridge.access.desk import Desk
+from bridge.access.outcome import Outcome, done, refused
 from bridge.access.policy import Access
 from bridge.answers import Answer
 from bridge.beside import Beside
@@ -73,26 +74,18 @@ class PairingRequests:
             return Answer(say("pairing_over"), spent=True)
         by = str(someone(message))
         decided = await self._stores.pairings.decide(int(value), by, allow=allow)
-        return Answer(await self._told(decided, say, allow=allow), in_place=True, spent=True)
+        if decided.how == "done" and decided.pairing is not None and allow:
+            self._let_in(decided.pairing.who)
+        return Answer(told(decided, say, allow=allow).text, in_place=True, spent=True)
 
-    async def approve(self, code: str, by: str, say: Say) -> str:
+    async def approve(self, code: str, by: str, say: Say) -> Outcome:
         """`/approve CODE`."""
-        return await self._told(await self._stores.pairings.approve(code, by), say, allow=True)
+        decided = await self._stores.pairings.approve(code, by)
+        if decided.how == "done" and decided.pairing is not None:
+            self._let_in(decided.pairing.who)
+        return told(decided, say, allow=True)
 
-    async def _told(self, decided: Decided, say: Say, *, allow: bool) -> str:
-        pairing = decided.pairing
-        if decided.how == "too_many":
-            return say("code_too_many")
-        if pairing is None:
-            return say("approve_unknown")
-        if decided.how == "over":
-            return _over(pairing, say)
-        if allow:
-            self.let_in(pairing.who)
-        name = plain_name(pairing.who.name)
-        return say("access_let_in" if allow else "access_kept_out", name=name, who=pairing.who)
-
-    def let_in(self, who: Someone) -> None:
+    def _let_in(self, who: Someone) -> None:
         """It is stored: it counts from now on, and they are told."""
         self._access.note(who, "in")
         self._beside.start(self._greet(who), "greeting")
@@ -112,6 +105,19 @@ def someone(message: InboundMessage) -> Someone:
     """Who has written."""
     sender = message.sender
     return Someone(message.address.channel, sender.id, sender.name, sender.language)
+
+
+def told(decided: Decided, say: Say, *, allow: bool) -> Outcome:
+    """What whoever has decided is told."""
+    pairing = decided.pairing
+    if decided.how == "too_many":
+        return refused(say, "code_too_many")
+    if pairing is None:
+        return refused(say, "approve_unknown")
+    if decided.how == "over":
+        return Outcome(_over(pairing, say))
+    key = "access_let_in" if allow else "access_kept_out"
+    return done(say, key, name=plain_name(pairing.who.name), who=pairing.who)
 
 
 def _over(pairing: Pairing, say: Say) -> str:

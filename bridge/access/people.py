@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from bridge.access.outcome import Outcome, done, refused
 from bridge.access.policy import ChannelAccess
 from bridge.access.stores import AccessStores
 from bridge.speakers import plain_name
@@ -104,32 +105,33 @@ class Revoking:
         self._silent = silent
         self._gone = gone
 
-    async def revoke(self, target: str, home: str, by: str, say: Say) -> str:
+    async def revoke(self, target: str, home: str, by: str, say: Say) -> Outcome:
         """`target`: `channel:id` of a person or group, an id on the channel `home`, or `invite:N`. What
         is said of it."""
         kind, colon, id_ = target.strip().partition(":")
         if not colon:
             kind, id_ = home, kind
         if not id_ or len(id_.split()) != 1:
-            return say("revoke_how")
+            return refused(say, "revoke_how")
         if kind == INVITE:
-            done = id_.isdecimal() and await self._stores.invites.revoke(int(id_), by)
-            return say("revoked_invite" if done else "revoke_unknown", who=target)
+            ended = id_.isdecimal() and await self._stores.invites.revoke(int(id_), by)
+            key = "revoked_invite" if ended else "revoke_unknown"
+            return Outcome(say(key, who=target), ended)
         if self._is_owner_by_config(kind, id_):
-            return say("revoke_owner", who=f"{kind}:{id_}")
+            return refused(say, "revoke_owner", who=f"{kind}:{id_}")
         group = await self._stores.groups.refuse(kind, id_, by)
         if group is not None:
             self._gone(group)
-            return say("revoked_group", who=group)
+            return done(say, "revoked_group", who=group)
         known = await self._stores.people.is_known(kind, id_)
         if known or self._listed(kind, id_):
             return await self._person(kind, id_, by, say)
-        return say("revoke_unknown", who=f"{kind}:{id_}")
+        return refused(say, "revoke_unknown", who=f"{kind}:{id_}")
 
-    async def _person(self, channel: str, person: str, by: str, say: Say) -> str:
-        done = await self._stores.admissions.shut_out(channel, person, by)
+    async def _person(self, channel: str, person: str, by: str, say: Say) -> Outcome:
+        changed = await self._stores.admissions.shut_out(channel, person, by)
         self._silent(channel, person)
-        if not done:
-            return say("revoked_already", who=f"{channel}:{person}")
+        if not changed:
+            return refused(say, "revoked_already", who=f"{channel}:{person}")
         key = "revoked_listed" if self._listed(channel, person) else "revoked"
-        return say(key, who=f"{channel}:{person}")
+        return done(say, key, who=f"{channel}:{person}")

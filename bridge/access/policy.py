@@ -172,10 +172,10 @@ class Access:
         known of it. (The bot may be in a supergroup before it hears that a group has become that.)"""
         place = _place(address)
         names = sorted(self._chats.names(place), key=lambda name: name != place.chat)
-        places = (ChatPlace(place.channel, place.account, chat) for chat in names)
-        states = [state for one in places if (state := self._groups.get(one)) is not None]
-        decided = (state for state in states if state in ("allowed", "refused"))
-        return next(decided, states[0] if states else None)
+        found = (self._groups.get(ChatPlace(place.channel, place.account, chat)) for chat in names)
+        states: list[GroupState] = [state for state in found if state is not None]
+        decided = [state for state in states if state in ("allowed", "refused")]
+        return next(iter([*decided, *states]), None)
 
     def has_moved(self, address: Address) -> bool:
         """Whether the group had another id before."""

@@ -3,9 +3,12 @@ command itself where none does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from bridge.access.outcome import Outcome
+from bridge.access.pairing import told
 from bridge.access.people import Revoking, roster
 from bridge.access.policy import Access, ChannelAccess
 from bridge.access.stores import AccessStores
@@ -26,7 +29,7 @@ def english() -> Say:
 
 
 class AccessVerbs:
-    """What the control socket knows of access. The result of each is a text."""
+    """What the control socket knows of access. The result of each is an `Outcome`."""
 
     def __init__(self, access: Access, pairing: PairingRequests, revoking: Revoking) -> None:
         self._access = access
@@ -45,17 +48,18 @@ class AccessVerbs:
 
     async def _people(self, _: JsonObject) -> Any:
         access = self._access
-        work = roster(access.stores, access.all_rules, access.owners(), self._say)
-        return await _stored(work)
+        return await _stored(
+            _listing(roster(access.stores, access.all_rules, access.owners(), self._say))
+        )
 
     async def _revoke(self, arguments: JsonObject) -> Any:
         target = str(arguments.get("target", ""))
         return await _stored(self._revoking.revoke(target, "", OPERATOR, self._say))
 
 
-async def _stored(work: Any) -> Any:
+async def _stored(work: Awaitable[Outcome]) -> JsonObject:
     try:
-        return await work
+        return asdict(await work)
     except StoreError as error:
         raise ControlRefused(f"the running galata cannot use its database: {error}") from error
 
@@ -63,31 +67,27 @@ async def _stored(work: Any) -> Any:
 # Where nothing runs ----------------------------------------------------------------------------------
 
 
-async def approve_alone(stores: AccessStores, code: str) -> str:
+async def approve_alone(stores: AccessStores, code: str) -> Outcome:
     """As the verb; whoever is let in is told at the next start."""
-    say = english()
-    decided = await stores.pairings.approve(code, OPERATOR)
-    if decided.how == "too_many":
-        return say("code_too_many")
-    if decided.pairing is None:
-        return say("approve_unknown")
-    if decided.how == "over":
-        return say("pairing_over")
-    return say("access_let_in", name=decided.pairing.who.name, who=decided.pairing.who)
+    return told(await stores.pairings.approve(code, OPERATOR), english(), allow=True)
 
 
-async def people_alone(stores: AccessStores, rules: Mapping[str, ChannelAccess]) -> str:
+async def people_alone(stores: AccessStores, rules: Mapping[str, ChannelAccess]) -> Outcome:
     """As the verb."""
     listed = {(name, person) for name, one in rules.items() for person in one.owners}
     owners = listed | await stores.people.owners()
-    return await roster(stores, rules.items(), owners, english())
+    return await _listing(roster(stores, rules.items(), owners, english()))
 
 
 async def revoke_alone(
     stores: AccessStores, rules: Mapping[str, ChannelAccess], target: str
-) -> str:
+) -> Outcome:
     """As the verb; a group is left at the next start."""
     return await revoking(stores, rules).revoke(target, "", OPERATOR, english())
+
+
+async def _listing(text: Awaitable[str]) -> Outcome:
+    return Outcome(await text, done=True)
 
 
 def revoking(stores: AccessStores, rules: Mapping[str, ChannelAccess]) -> Revoking:

@@ -8,17 +8,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.options import FINE, CommandFailed, Options, say, tell
+from bridge.cli.options import FAILED, FINE, CommandFailed, Options, say, tell
 from bridge.cli.running import NotRunning, ask_running
 from bridge.data_folder import FolderRefused, held
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
+    from bridge.access.outcome import Outcome
     from bridge.access.policy import ChannelAccess
     from bridge.access.stores import AccessStores
 
     Rules = dict[str, ChannelAccess]
-    Work = Callable[[AccessStores, Callable[[], Rules]], Awaitable[str]]
+    Work = Callable[[AccessStores, Callable[[], Rules]], Awaitable[Outcome]]
 
 
 def people(options: Options) -> int:
@@ -51,15 +52,17 @@ def revoke(options: Options) -> int:
 
 def _done(options: Options, verb: str, alone: Work, **arguments: Any) -> int:
     try:
-        told = ask_running(options.data, verb, **arguments)
+        answer = ask_running(options.data, verb, **arguments)
+        text, done = str(answer["text"]), bool(answer["done"])
     except NotRunning:
         tell(f"no galata runs on {options.data}: this is done in what is stored there")
-        told = _alone(options, alone)
-    say(_plain(str(told)))
-    return FINE
+        outcome = _alone(options, alone)
+        text, done = outcome.text, outcome.done
+    say(_plain(text))
+    return FINE if done else FAILED
 
 
-def _alone(options: Options, work: Work) -> str:
+def _alone(options: Options, work: Work) -> Outcome:
     from bridge.app import DATABASE
     from bridge.registry import access_rules
 
@@ -77,7 +80,7 @@ def _alone(options: Options, work: Work) -> str:
         raise CommandFailed(str(failure)) from None
 
 
-async def _on_stores(path: Path, rules: Callable[[], Rules], work: Work) -> str:
+async def _on_stores(path: Path, rules: Callable[[], Rules], work: Work) -> Outcome:
     from bridge.access.stores import AccessStores
     from memory.database import Database
 

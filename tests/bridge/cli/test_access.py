@@ -34,6 +34,8 @@ def test_where_nothing_runs_it_is_done_in_the_database(
     assert "Eve (telegram:9) may talk to me in private now" in capsys.readouterr().out
     assert access.people(options) == 0
     assert "- telegram:9 Eve, by a code, by operator on" in capsys.readouterr().out
+    assert access.approve(options) == 1
+    assert "has let Eve (telegram:9) in already" in capsys.readouterr().out
     assert access.revoke(options) == 0
     assert capsys.readouterr().out == "telegram:9 may not talk to me any more.\n"
 
@@ -47,9 +49,9 @@ def test_without_a_database_it_says_where_it_looked(tmp_path: Path) -> None:
 def test_the_process_that_runs_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ask(data: Path, verb: str, **arguments: object) -> str:
+    def ask(data: Path, verb: str, **arguments: object) -> object:
         assert (data, verb, arguments) == (tmp_path, "approve", {"code": "ABCD"})
-        return "`telegram:9` is let in. /revoke takes that back."
+        return {"text": "`telegram:9` is let in. /revoke takes that back.", "done": True}
 
     monkeypatch.setattr(access, "ask_running", ask)
     assert access.approve(Options(data=tmp_path, config=None, environ={}, code="ABCD")) == 0
