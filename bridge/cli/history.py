@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,16 +11,13 @@ from typing import TYPE_CHECKING
 
 from bridge.cli.actor import actor
 from bridge.cli.options import FINE, CommandFailed, Options, say
+from bridge.cli.safely import say_safely
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
     from memory.transcripts import History, Mark, SessionEntry
 
 _MARKS = {"new": "new conversation", "trim": "older messages left the context here"}
-
-# Control characters, and those that reorder a line or break it: a message could otherwise change the
-# terminal's title, colours or what stands above it.
-_UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def show(options: Options) -> int:
@@ -66,38 +62,33 @@ def _list(entries: Sequence[SessionEntry], path: Path) -> None:
     if not entries:
         say(f"no conversation is stored in {path}")
         return
-    _say("number  messages  last message             session")
+    say_safely("number  messages  last message             session")
     for entry in entries:
         last = f"{entry.last_at[:19].replace('T', ' ')} UTC" if entry.last_at else "-"
-        _say(f"{entry.number:>6}  {entry.messages:>8}  {last:<23}  {entry.key}")
+        say_safely(f"{entry.number:>6}  {entry.messages:>8}  {last:<23}  {entry.key}")
 
 
 async def _print(history: History, entry: SessionEntry) -> None:
     """The whole conversation; messages are numbered anew where a new one began."""
     from memory.rendering import Renderer
 
-    _say(f"session {entry.number}: {entry.key}, {entry.messages} messages")
+    say_safely(f"session {entry.number}: {entry.key}, {entry.messages} messages")
     marks = sorted(await history.marks(entry.number), key=lambda mark: mark.start_id)
     renderer, after = Renderer(), 0
     while page := await history.page(entry.number, after):
         for stored in page:
             while marks and marks[0].start_id <= stored.id:
                 mark = marks.pop(0)
-                _say(_marked(mark))
+                say_safely(_marked(mark))
                 if mark.kind == "new":
                     renderer = Renderer()
             for line in renderer.render(stored):
-                _say(line)
+                say_safely(line)
         after = page[-1].id
     for mark in marks:
-        _say(_marked(mark))
+        say_safely(_marked(mark))
 
 
 def _marked(mark: Mark) -> str:
     at = mark.created_at[:19].replace("T", " ")
     return f"--- {_MARKS.get(mark.kind, mark.kind)} ({at} UTC) ---"
-
-
-def _say(line: str) -> None:
-    """A line that is safe for a terminal."""
-    say(_UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), line))

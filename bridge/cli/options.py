@@ -36,6 +36,8 @@ class Options:
     url: str | None = None
     error_id: str = ""
     session: str | None = None
+    scope: str | None = None
+    day: str = ""
     status: int | None = None
     provider: str = ""
     headers: Sequence[str] = ()

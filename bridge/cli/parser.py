@@ -35,6 +35,12 @@ _COMMANDS = (
     (("service", "install"), "service:install", "a systemd unit that runs the bot for this user"),
     (("slack", "manifest"), "slack:show_manifest", "what Slack needs to create the app"),
     (("history",), "history:show", "a stored conversation, or the list of them"),
+    (
+        ("memory", "list"),
+        "memory_show:show_all",
+        "the memories of all chats, and how large they are",
+    ),
+    (("memory", "show"), "memory_show:show", "what a chat's memory holds, or the notes of a day"),
     (("memory", "tidy"), "memory:tidy", "have the running bot tidy every MEMORY.md now"),
     (("memory", "reindex"), "memory:reindex", "build the search index over memory anew"),
     (("erase",), "erase:erase", "erase for good what is stored of a --person or a --chat"),
@@ -161,6 +167,13 @@ def _add_erase_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="without asking")
 
 
+def _add_memory_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("scope", metavar="SCOPE", help="as galata memory list names it")
+    command.add_argument(
+        "day", nargs="?", default="", metavar="DAY", help="as 2026-11-30: the notes of that day"
+    )
+
+
 def _add_usage_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--by",
@@ -208,6 +221,7 @@ def _add_list_options(command: argparse.ArgumentParser) -> None:
 _MORE_OPTIONS: Mapping[tuple[str, ...], Callable[[argparse.ArgumentParser], None]] = {
     ("config", "show"): _add_chat_options,
     ("erase",): _add_erase_options,
+    ("memory", "show"): _add_memory_options,
     ("approve",): _add_code,
     ("revoke",): _add_target,
     ("usage",): _add_usage_options,
