@@ -27,6 +27,7 @@ from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreError
 from memory.overview import Overview
+from memory.transcripts import READING, History
 from memory.trial import try_to_write
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Operation:
             partial(self._overview.last_run, BACKUP),
         )
         # What commands of `galata` may ask: a line each.
-        self.verbs: dict[str, Verb] = {"status": self._tell_status}
+        self.verbs: dict[str, Verb] = {"status": self._tell_status, READING: self._note_reading}
 
     async def start(self, group: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """The tasks, which go on until they are cancelled. Raises `StoreError`."""
@@ -79,6 +80,14 @@ class Operation:
             return (await self._status.get()).to_json()
         except StoreError as error:
             raise ControlRefused(f"the running galata cannot read its database: {error}") from error
+
+    async def _note_reading(self, arguments: JsonObject) -> None:
+        """`galata history` shows a conversation when this is stored."""
+        actor, session = str(arguments["actor"]), str(arguments["session"])
+        try:
+            await History(self._database).record_reading(actor, session)
+        except StoreError as error:
+            raise ControlRefused(f"the running galata cannot note who reads: {error}") from error
 
     async def _serve_health(self, port: int) -> None:
         from bridge.health import HealthServer  # its libraries take a quarter of a second

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 LATEST = "latest"
 _UNFINISHED = "unfinished"
 _PAGE = 20  # messages in one query: images can make them large, and others read in between
+READING = "history.read"  # in the audit table, and what the control socket is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class History:
         """Note in the audit table that `actor` reads the session `key`."""
 
         def op(connection: sqlite3.Connection) -> None:
-            record(connection, actor, "history.read", key)
+            record(connection, actor, READING, key)
 
         await self._database.write(op)
 

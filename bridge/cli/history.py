@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bridge.cli.actor import actor
 from bridge.cli.options import FINE, CommandFailed, Options, say
+from bridge.cli.running import NotRunning, ask_running
 from bridge.cli.safely import say_safely
 from memory.errors import StoreError
 
@@ -21,7 +22,8 @@ _MARKS = {"new": "new conversation", "trim": "older messages left the context he
 
 
 def show(options: Options) -> int:
-    """Print it; a reading is recorded first. Raises `CommandFailed`."""
+    """Print it; a reading is recorded first, by the process that runs, if one does. Raises
+    `CommandFailed`."""
     from bridge.app import DATABASE
 
     path = options.data / DATABASE
@@ -41,7 +43,7 @@ async def _show(path: Path, wanted: str | None) -> None:
     from memory.database import Database
     from memory.transcripts import History
 
-    database = await Database.open_beside(path, to_write=wanted is not None)
+    database = await Database.open_beside(path)
     try:
         history = History(database)
         if wanted is None:
@@ -52,10 +54,24 @@ async def _show(path: Path, wanted: str | None) -> None:
             raise CommandFailed(
                 f"no session {wanted!r} is stored in {path}; galata history lists those that are"
             )
-        await history.record_reading(actor(), found[0].key)
+        await _record(path, found[0].key)
         await _print(history, found[0])
     finally:
         await database.close()
+
+
+async def _record(path: Path, key: str) -> None:
+    from memory.database import Database
+    from memory.transcripts import READING, History
+
+    try:
+        await asyncio.to_thread(ask_running, path.parent, READING, actor=actor(), session=key)
+    except NotRunning:
+        database = await Database.open_beside(path, to_write=True)
+        try:
+            await History(database).record_reading(actor(), key)
+        finally:
+            await database.close()
 
 
 def _list(entries: Sequence[SessionEntry], path: Path) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from bridge.cli.running import ask_running
+from memory.database import Database
+from memory.transcripts import READING
 from tests.e2e.bed import App, config, llm_server, running, telegram_settings
 from tests.servers.llm import LlmServer, tool
 from tests.servers.pictures import cut_png, huge_png, noise_png, sent_sizes
@@ -244,6 +247,17 @@ async def test_the_token_never_reaches_database_or_chat(world: World, tmp_path: 
     contents = [await asyncio.to_thread(file.read_bytes) for file in files]
     assert not any(secret in content for content in contents)
     await world.app.start()
+
+
+async def test_who_reads_a_conversation_is_noted_by_the_bot_that_runs(
+    world: World, tmp_path: Path
+) -> None:
+    read = {"actor": "os:ana", "session": "telegram:1:2"}
+    await asyncio.to_thread(ask_running, tmp_path, READING, **read)
+    database = await Database.open_beside(tmp_path / "galata.db")
+    rows = await database.read("SELECT actor, action, target FROM audit ORDER BY id DESC LIMIT 1")
+    assert tuple(rows[0]) == ("os:ana", READING, "telegram:1:2")
+    await database.close()
 
 
 async def test_garbage_is_collected_again_once_everything_is_loaded(world: World) -> None:

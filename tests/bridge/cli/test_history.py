@@ -6,13 +6,14 @@ import asyncio
 import os
 import pwd
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from agent.messages import Message as M
 from agent.messages import (
+    JsonObject,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -20,8 +21,12 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
+from agent.messages import Message as M
+from bridge.control import Control, ControlRefused, Verb
+from bridge.control_address import SOCKET
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
+from memory.transcripts import READING
 from tests.bridge.cli.scripted import environ, piped
 
 PLACE = SessionPlace("telegram:1:-7:t=4", "telegram", "1", "-7", "4")
@@ -126,6 +131,52 @@ async def test_each_reading_is_in_the_audit_log_and_a_list_is_not(
     await history(tmp_path, str(session), USER="somebody", LOGNAME="somebody")
     await history(tmp_path, PLACE.key)
     assert await audit(database) == [(USER, "history.read", PLACE.key)] * 2
+
+
+@asynccontextmanager
+async def asked(folder: Path, verb: Verb) -> AsyncGenerator[None]:
+    """A process runs there that can be asked for a reading."""
+    running = asyncio.create_task(Control(folder, {READING: verb}).run())
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread((folder / SOCKET).exists):
+            assert not running.done()
+            await asyncio.sleep(0.01)
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_running_process_notes_the_reading_itself(
+    tmp_path: Path, database: Database
+) -> None:
+    """Its database has one writer."""
+    await store(database, "r1", user_text("hi"))
+    told: list[JsonObject] = []
+
+    async def note(arguments: JsonObject) -> None:
+        told.append(arguments)
+
+    async with asked(tmp_path, note):
+        code, lines, _ = await history(tmp_path, PLACE.key)
+    assert (code, lines[2]) == (0, "  hi")
+    assert told == [{"actor": USER, "session": PLACE.key}]
+    assert await audit(database) == []
+
+
+async def test_a_reading_that_the_running_process_cannot_note_shows_nothing(
+    tmp_path: Path, database: Database
+) -> None:
+    await store(database, "r1", user_text("hi"))
+
+    async def refuse(_: JsonObject) -> None:
+        raise ControlRefused("the disk is full")
+
+    async with asked(tmp_path, refuse):
+        code, lines, errors = await history(tmp_path, PLACE.key)
+    assert (code, lines) == (1, [])
+    assert "the disk is full" in errors
 
 
 async def test_without_a_session_all_are_listed_newest_first(
