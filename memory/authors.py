@@ -64,13 +64,17 @@ class Authors:
         """Raises `FactsRefused` unless `by` may change what is said: (number of the entry or 0,
         normalised text). Whose it is nobody knows where a hand or a summary has written it."""
         for number, words in said:
-            rows = await self._database.read(
-                "SELECT 1 FROM memory_changes WHERE scope = ? AND hash = ? AND person = ?"
-                " AND kind <> 'forgotten'",
-                (chat.scope, hash_of(words), by.person),
-            )
-            if not rows and not await by.may_change_all():
+            if not await self.has_said(chat, by, words) and not await by.may_change_all():
                 raise FactsRefused("not_yours", number)
+
+    async def has_said(self, chat: ChatScope, by: Member, words: str) -> bool:
+        """Whether they have had it written."""
+        rows = await self._database.read(
+            "SELECT 1 FROM memory_changes WHERE scope = ? AND hash = ? AND person = ?"
+            " AND kind <> 'forgotten'",
+            (chat.scope, hash_of(words), by.person),
+        )
+        return bool(rows)
 
     async def undoable(self, run_id: str) -> list[Change]:
         """What a run has remembered or corrected: of each entry the newest change."""

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from memory.authors import Authors, Member, Receipt, note
 from memory.clock import stamp
+from memory.concerned import Concerned
 from memory.conversations import LEAVE_OUT
 from memory.database import Database
 from memory.fact_files import FactFiles
-from memory.facts import FactsRefused, Line
+from memory.facts import FactsRefused, Line, facts
 from memory.lines import Ref, drop, drop_saying, lines_of, said
 from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
 from memory.search import Search
@@ -47,6 +48,7 @@ class Forgetting:
         self._files = files
         self._search = search
         self._authors = authors
+        self._concerned = Concerned(database)
 
     async def matches(self, chat: ChatScope, query: str) -> list[Match]:
         """The lines that have all of the words: entries first, then those of the newest days."""
@@ -67,7 +69,7 @@ class Forgetting:
         Raises `FactsRefused`: one is not there, or not theirs."""
         chosen = await asyncio.to_thread(self._chosen, chat, refs)
         sayings = [(ref.number, said(text)) for ref, text in chosen]
-        await self._authors.check(chat, by, sayings)
+        await self._check(chat, by, chosen)
         forgotten = Forgotten(frozenset(words for _, words in sayings))
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings)
@@ -89,6 +91,18 @@ class Forgetting:
             return replace(receipt, changes=changes)
 
         return await self._database.write(op)
+
+    async def _check(self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]) -> None:
+        """Everybody may forget what they have said, and what is about them; admins everything."""
+        days = {fact.number: fact.day for fact in facts(await self._files.load(chat.scope))}
+        for ref, text in chosen:
+            day = days.get(ref.number) or day_of(ref.name)
+            if await self._authors.has_said(chat, by, said(text)):
+                continue
+            if day is not None and await self._concerned.are(chat, by.person, text, day):
+                continue
+            if not await by.may_change_all():
+                raise FactsRefused("not_yours", ref.number)
 
     async def _drop(self, chat: ChatScope, refs: Collection[Ref]) -> None:
         numbers = {ref.number for ref in refs if ref.number}

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memory import versions
 from memory.chats import ChatPlace
+from memory.concerned import SOURCES, stands_in
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import parse
@@ -26,7 +27,6 @@ from memory.scopes import CHANGES, FACTS, day_of, scope_path
 from memory.tombstones import hash_of
 
 TRIES = 5  # while somebody saves a file again and again
-_SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
 _ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
 _SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
 
@@ -62,7 +62,7 @@ class About:
         if fact is not None:
             hashed = hash_of(said(fact.text))
             return hashed in self.hashes or (fact.who in self.names and hashed not in self.others)
-        found = _SOURCES.search(raw)
+        found = SOURCES.search(raw)
         sources = {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
         if sources & self.known:
             return bool(sources & self.messages)
@@ -73,14 +73,8 @@ class About:
 
 
 def _stands_in(name: str, raw: str) -> bool:
-    """In scripts without spaces between words wherever it stands; one letter tells nothing. Who is
-    named as the speaker is another question."""
-    if len(name) < (3 if name.isascii() else 2):
-        return False
-    text = _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw))
-    if not name.isascii():
-        return name in text
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    """In what is said; who is named as the speaker is another question."""
+    return stands_in(name, _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw)))
 
 
 @dataclass(frozen=True, slots=True)

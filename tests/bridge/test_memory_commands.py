@@ -95,6 +95,23 @@ def _labels(reply: FakeReply) -> list[str]:
     return [button.label for button in reply.buttons]
 
 
+async def test_everybody_may_forget_what_is_about_them_and_nobody_by_taking_a_name(
+    tmp_path: Path,
+) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path) as it:
+        await say(it, "/whoami", person="dora", **team)
+        await say(it, "/remember Dora has a cat", person="ana", **team)
+        await say(it, "/remember Cleo has a dog", person="ana", **team)
+        thief = it.channel.message("/forget 2", person="dora", chat="team", private=False)
+        thief = replace(thief, sender=replace(thief.sender, name="Cleo"))
+        await it.bridge.receive(thief)
+        await it.bridge.idle()
+        assert "Somebody else has said that" in it.channel.finals[-1]
+        assert "Forgotten for good" in await say(it, "/forget 1", person="dora", **team)
+        assert "Somebody else" in await say(it, "/forget 2", person="dora", **team)
+
+
 async def test_undo_under_a_receipt_takes_back_that_change_alone(tmp_path: Path) -> None:
     first = calls(("a", "remember", {"text": "likes tea"}))
     second = calls(("b", "remember", {"text": "likes coffee", "replaces": 1}))

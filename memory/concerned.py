@@ -1,0 +1,90 @@
+"""Whether a line of a memory is by a person or about them, so that they may have it forgotten.
+
+By the platform's id wherever that is known. A name counts only when nobody else in the chat has
+used it, and when the person had it before the line was written: whoever takes another's name gains
+nothing."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from datetime import date
+
+from memory.database import Database
+from memory.lines import said
+from memory.scopes import ChatScope
+from memory.tombstones import hash_of
+
+SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
+_SHORTEST, _SHORTEST_OTHER = 3, 2  # letters of a name, in ASCII and in other scripts
+
+
+class Concerned:
+    """For the lines of all chats."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def are(self, chat: ChatScope, person: str, text: str, day: date) -> bool:
+        """Whether the line `text`, written on that day, is by or about the person."""
+
+        def look(connection: sqlite3.Connection) -> bool:
+            return _rests_on(connection, chat, person, text) or _names(
+                connection, chat, person, text, _written(connection, chat, text, day)
+            )
+
+        return await self._database.look(look)
+
+
+def stands_in(name: str, text: str) -> bool:
+    """As a word; in scripts without spaces between words wherever it stands. One letter tells
+    nothing."""
+    if len(name) < (_SHORTEST if name.isascii() else _SHORTEST_OTHER):
+        return False
+    if not name.isascii():
+        return name in text
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _written(connection: sqlite3.Connection, chat: ChatScope, text: str, day: date) -> str:
+    """When; of what a night or a hand has written only that it was not before its day."""
+    (at,) = connection.execute(
+        "SELECT MIN(at) FROM memory_changes WHERE scope = ? AND hash = ? AND kind <> 'forgotten'",
+        (chat.scope, hash_of(said(text))),
+    ).fetchone()
+    return str(at) if at is not None else day.isoformat()
+
+
+def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text: str) -> bool:
+    """Whether all messages that a note of a day rests on, as far as they are stored, are the person's
+    own questions and the answers to them."""
+    found = SOURCES.search(text)
+    ids = [int(number) for number in re.findall("[0-9]+", found[1] if found else "")]
+    askers = [
+        str(row[0])
+        for id_ in ids
+        for row in connection.execute(
+            "SELECT i.person FROM messages m JOIN sessions s ON s.id = m.session_id"
+            " JOIN inbox i ON i.run_id = m.run_id"
+            " WHERE m.id = ? AND s.channel = ? AND s.account = ? AND s.chat = ?",
+            (id_, chat.channel, chat.account, chat.chat),
+        )
+    ]
+    return set(askers) == {person}
+
+
+def _names(
+    connection: sqlite3.Connection, chat: ChatScope, person: str, text: str, before: str
+) -> bool:
+    """Whether a name that is theirs alone, and was before that time, stands in it."""
+    rows = connection.execute(
+        "SELECT json_extract(body, '$.sender.name') AS name, person, MIN(received_at) FROM inbox"
+        " WHERE channel = ? AND account = ? AND chat = ? AND json_valid(body) GROUP BY 1, 2",
+        (chat.channel, chat.account, chat.chat),
+    ).fetchall()
+    others = {str(name) for name, who, _ in rows if who != person}
+    return any(
+        str(name) not in others and str(since) < before and stands_in(str(name), text)
+        for name, who, since in rows
+        if who == person and name
+    )
