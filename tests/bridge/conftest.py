@@ -1,10 +1,11 @@
-"""For tests of the bridge: retries without waiting."""
+"""For tests of the bridge: what is tried again is not waited for."""
 
 from __future__ import annotations
 
 import pytest
 
 from agent.errors import RefusalKind
+from bridge import delivery
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +13,8 @@ def no_waits_between_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = (0.0, 0.0, 0.0)
     kinds = (RefusalKind.TRANSIENT, RefusalKind.RATE_LIMIT)
     monkeypatch.setattr("agent.retry.WAITS_S", dict.fromkeys(kinds, at_once))
+
+
+@pytest.fixture(autouse=True)
+def short_waits_of_deliveries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "WAITS_S", (0.02,) * len(delivery.WAITS_S))

@@ -16,6 +16,7 @@ from agent.history import violations
 from agent.messages import user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge import lanes
 from bridge.inbound import entry
 from bridge.loading import load
 from channels.base import Attachment
@@ -27,6 +28,12 @@ from tests.bridge.bed import Bed, bed
 FOUR_PARTS = "".join(letter * PART_CHARACTERS for letter in "abcd")
 PLACE = SessionPlace("fake:bot:1", "fake", "bot", "1", None)
 NOTE = "may have come before"
+
+
+@pytest.fixture(autouse=True)
+def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs in a process that counts as killed is not waited for when the test ends it."""
+    monkeypatch.setattr(lanes, "SETTLE_GRACE_S", 0.1)
 
 
 def killed(it: Bed, folder: Path, name: str = "after") -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge import turn
 from channels.base import Attachment
 from channels.errors import NotStored
 from tests.bridge.bed import Bed, bed
@@ -18,6 +19,11 @@ from tests.bridge.faulty_store import BULK, FAULTS, Fault
 
 fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 PATH = "galata.db"
+
+
+@pytest.fixture(autouse=True)
+def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "STORE_AGAIN_S", (0.05,))
 
 
 class Pay:

@@ -15,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bridge.settings import Config, Health
+from memory import database
 from tests.e2e.bed import config, llm_server, running, telegram_settings
 from tests.servers.telegram import TelegramServer
 
@@ -24,6 +25,11 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 100)
 
 
 class World:
@@ -86,7 +92,7 @@ async def test_health_is_true_only_while_the_channel_receives(
     await bot.until("/healthz", 200)
 
 
-async def test_a_database_that_cannot_be_written_is_not_ready(bot: World) -> None:
+async def test_a_database_that_cannot_be_written_is_not_ready(impatient: None, bot: World) -> None:
     await bot.until("/readyz", 200)
     with closing(sqlite3.connect(bot.data / "galata.db")) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -14,6 +14,7 @@ from agent.history import violations
 from agent.messages import JsonObject
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge import lanes
 from channels.base import Attachment
 from channels.errors import NotStored
 from memory.errors import StoreUnavailable
@@ -302,7 +303,10 @@ async def test_a_stop_that_cannot_be_stored_has_acted_and_is_answered_all_the_sa
         assert it.channel.finals == ["A long\n\nStopped."]
 
 
-async def test_what_a_stop_has_ended_does_not_come_back_after_a_crash(tmp_path: Path) -> None:
+async def test_what_a_stop_has_ended_does_not_come_back_after_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "SETTLE_GRACE_S", 0.1)
     async with bed(tmp_path, ["A long answer."], stall=asyncio.Event()) as it:
         await it.send("one")
         await it.provider.streaming.wait()
