@@ -313,6 +313,7 @@ class AgentBridge:
             await self._acts.take_stop(message)
         elif asks(message) and not await self._commands.awaits(message):
             await self._questions.take(message, place)
+            await self.door.taken(message)
         elif self._admission.is_blocked(message, self._policy(message)):
             await self._questions.turn_away(message, place, Reach(BLOCKED.name))
         else:

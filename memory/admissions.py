@@ -96,6 +96,12 @@ class Admissions:
 
         return await self._database.write(op)
 
+    async def close(self, channel: str, person: str) -> None:
+        """Nothing that the person has asked is answered any more."""
+        await self._database.write(
+            lambda connection: _close(connection, "i.person = ?", (channel, person))
+        )
+
 
 def let_in(connection: sqlite3.Connection, who: Someone, via: str, by: str) -> None:
     """Inside the write that decides it."""

@@ -208,7 +208,10 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: 
     )
     connection.execute(f"DELETE FROM dialogues WHERE {mine}", (channel, person))  # noqa: S608
     _book_to_nobody(connection, mine, (channel, person))
-    connection.execute(f"UPDATE admissions SET name = '' WHERE {mine}", (channel, person))  # noqa: S608
+    connection.execute(
+        f"UPDATE admissions SET name = '', language = NULL WHERE {mine}",  # noqa: S608
+        (channel, person),
+    )
     connection.execute(
         f"DELETE FROM pairings WHERE {mine} AND state <> 'open'",  # noqa: S608
         (channel, person),
@@ -217,9 +220,4 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: 
         "DELETE FROM notices WHERE key GLOB ? OR key GLOB ? OR key GLOB ?",
         (f"*:{channel}:*:{person}", f"*:{channel}:*:{person}:*", f"*:{channel}:{person}"),
     )
-    for table in ("admissions", "pairings"):  # what they called themselves
-        connection.execute(
-            f"UPDATE {table} SET name = '', language = NULL WHERE {mine}",  # noqa: S608
-            (channel, person),
-        )
     record(connection, by, "person.erased", f"{channel}:{person}")

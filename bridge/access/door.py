@@ -90,6 +90,14 @@ class Door:
         if address.private and self.desk.is_here(address.channel, person):
             self._beside.start(self._ask_again(), "asking owners")
 
+    async def taken(self, message: InboundMessage) -> None:
+        """A question is stored whose person had access when it came: a right that was taken back in
+        the meantime counts. Raises `StoreError`."""
+        channel, person = message.address.channel, message.sender.id
+        if self._access.is_shut_out(channel, person):
+            await self._access.stores.admissions.close(channel, person)
+            self._silence.person(channel, person)
+
     async def resume(self) -> None:
         """After a start: what an earlier process, or a command without one, has left to be told."""
         await self.desk.warn()

@@ -106,7 +106,7 @@ class Access:
         """Whether a message of this person at this place is answered; the platform may be asked."""
         if self.is_owner(address.channel, sender.id):
             return "yes"
-        if self._people.get((address.channel, sender.id)) == "out":
+        if self.is_shut_out(address.channel, sender.id):
             return "shut_out"
         outside = await self._outside(address, sender)
         if outside is not None:
@@ -154,10 +154,15 @@ class Access:
         """A right in private opens no group."""
         return "yes" if self.lets_in(address) else "unknown"
 
+    def is_shut_out(self, channel: str, person: str) -> bool:
+        """Whether an owner has taken the person's right back. Owners have theirs in any case."""
+        out = self._people.get((channel, person)) == "out"
+        return out and not self.is_owner(channel, person)
+
     def hears(self, address: Address, sender: Sender) -> bool:
         """Whether what this person writes in the group, without meaning the bot, is of any interest;
         the platform is not asked, so that an answer needs a `verdict` as well."""
-        out = self._people.get((address.channel, sender.id)) == "out"
+        out = self.is_shut_out(address.channel, sender.id)
         return self.is_owner(address.channel, sender.id) or (self.lets_in(address) and not out)
 
     def lets_in(self, address: Address) -> bool:
@@ -172,10 +177,13 @@ class Access:
         known of it. (The bot may be in a supergroup before it hears that a group has become that.)"""
         place = _place(address)
         names = sorted(self._chats.names(place), key=lambda name: name != place.chat)
-        found = (self._groups.get(ChatPlace(place.channel, place.account, chat)) for chat in names)
-        states: list[GroupState] = [state for state in found if state is not None]
-        decided = [state for state in states if state in ("allowed", "refused")]
-        return next(iter([*decided, *states]), None)
+        known: GroupState | None = None
+        for chat in names:
+            state = self._groups.get(ChatPlace(place.channel, place.account, chat))
+            if state == "allowed" or state == "refused":
+                return state
+            known = known or state
+        return known
 
     def has_moved(self, address: Address) -> bool:
         """Whether the group had another id before."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from bridge.access.verbs import approve_alone, people_alone, revoke_alone
 from memory.admissions import Someone
@@ -135,3 +138,22 @@ async def test_what_a_revoked_person_had_asked_is_not_answered_at_the_next_start
         await it.bridge.resume()
         await it.bridge.idle()
         assert it.provider.requests == []
+
+
+async def test_a_question_that_passes_the_door_in_that_instant_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["never"], stall=asyncio.Event()) as it:
+        inbox = it.services.inbox
+        put = inbox.put_question
+
+        async def late(*args: Any) -> Any:
+            await it.access.stores.admissions.shut_out("fake", "bo", "operator")
+            it.access.note(Someone("fake", "bo"), "out")
+            return await put(*args)
+
+        monkeypatch.setattr(inbox, "put_question", late)
+        await it.send("quick", person="bo", chat="2")
+        await it.bridge.idle()
+        assert await it.database.read("SELECT * FROM inbox WHERE state = 'open'") == []
+        assert it.channel.said_in("2") in ([], ["Stopped."])
