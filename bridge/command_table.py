@@ -141,7 +141,7 @@ _MEMBER: Final[Mapping[Who, str]] = MappingProxyType(
         "everybody": "everybody",
         "people": "yes",
         "asker": "their own questions",
-        "own": "what they said",
+        "own": "what is theirs",
         "admins": "no",
         "managers": "no",
         "owners": "owners of the bot",

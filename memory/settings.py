@@ -114,7 +114,7 @@ class MemorySettings(_Section):
         default=20,
         ge=0,
         le=100,
-        description="percent of the month's budget that notes and nights may use; default 20",
+        description="percent of the month's and of a chat's budgets for notes and nights; default 20",
     )
     tell_overnight: bool = Field(
         default=True,

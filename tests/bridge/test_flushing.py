@@ -22,7 +22,7 @@ from agent.provider import ModelRequest
 from bridge.memory_calls import Allowance, CallFailed, PutOff
 from bridge.memory_jobs import CONSOLIDATION, END_OF_DAY, FLUSH
 from memory.daily import DailyFiles
-from memory.days import Cap
+from memory.days import Cap, Measure
 from memory.flush import NOT_SAID, Entry
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import notes
@@ -218,10 +218,16 @@ async def test_beyond_its_share_a_flush_is_put_off_and_not_skipped(tmp_path: Pat
         assert len(it.asked) == 2
 
 
-async def test_a_chat_has_a_share_of_its_own_budget(tmp_path: Path) -> None:
-    """Ten dollars a day for the chat, two of them for its memory; other chats have their own."""
+@pytest.mark.parametrize(
+    ("key", "measure"),
+    [("cost_per_day_usd", "chat_cost"), ("cost_per_month_usd", "month_cost")],
+)
+async def test_a_chat_has_a_share_of_its_own_budget(
+    tmp_path: Path, key: str, measure: Measure
+) -> None:
+    """Ten dollars a day or month for the chat, two of them for its memory; others have their own."""
     async with memory_bed(tmp_path, notes, limit_usd=1_000) as it:
-        caps = [Cap("cost_per_day_usd", "chat_cost", 10_000_000)]
+        caps = [Cap(key, measure, 10_000_000)]
 
         async def allowance(session: int) -> Allowance:
             return Allowance(("fake", "1", "7" if session == 1 else "-5"), UTC, caps)
@@ -232,7 +238,7 @@ async def test_a_chat_has_a_share_of_its_own_budget(tmp_path: Path) -> None:
             await talk(it, f"text{number}", run=f"a{number}")
             await it.flush(session)
         await talk(it, "later", run="b")
-        with pytest.raises(PutOff, match="cost_per_day_usd"):
+        with pytest.raises(PutOff, match=key):
             await it.flush(session)
         await it.say(group, user_text("[Bo#1] hello"), run="c")
         assert await it.flush(group) == 1
