@@ -155,7 +155,7 @@ class TelegramChannel:
         reaction = [ReactionTypeEmoji(ReactionEmoji.EYES)] if waiting else []
         try:
             return await self._api.bot.set_message_reaction(
-                int(to.chat), int(message_id), reaction, rate_limit_args="control"
+                int(to.chat), int(message_id), reaction, rate_limit_args="reaction"
             )
         except (TelegramError, Dropped) as error:
             log.debug("no reaction on message %s: %s", message_id, type(error).__name__)

@@ -7,8 +7,10 @@ request says what it is:
 - `answer` waits its turn, and after a refusal for flooding tries again; a `Passage` means the same,
   until its reply is halted: that ends the wait with `Halted`;
 - `preview` and `typing` never wait: they are dropped when less than a quarter of a bucket would be
-  left, so that answers always find room;
-- `control` (a reaction, buttons that are taken away) goes out at once, and takes room that is there;
+  left, in a group less than two messages, so that answers always find room: "Stopped." and what it
+  has dropped too;
+- `control` (buttons that are taken away) goes out at once, and takes room that is there;
+- `reaction` does too, but takes none from a group's messages of a minute: it is no message;
 - what names no chat (the answer to a press) goes out at once.
 
 A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
@@ -33,11 +35,13 @@ from channels.telegram.moves import Moves
 
 log = logging.getLogger(__name__)
 
-Urgency = Literal["answer", "preview", "typing", "control"] | Passage
+Urgency = Literal["answer", "preview", "typing", "control", "reaction"] | Passage
 Result = bool | dict[str, Any] | list[dict[str, Any]]
 Send = Callable[..., Coroutine[Any, Any, Result]]
 
 _SHARE_FOR_ANSWERS = 0.25
+_GROUP_PERIOD_S = 20.0
+_KEPT_IN_GROUPS = 2.0  # messages
 _IDLE_S = 120.0  # longer than the longest bucket takes to empty
 _SWEEP_FROM = 256  # chats; below that nothing is thrown away
 
@@ -52,7 +56,7 @@ def _chat_buckets(group: bool) -> list[AsyncLimiter]:
     # with the shortest burst in which a preview begins, shows its first words, and is followed by
     # the answer at once. Five in twenty seconds: never more than 20 in any minute.
     per_chat = AsyncLimiter(3, 3)
-    return [per_chat, AsyncLimiter(5, 20)] if group else [per_chat]
+    return [per_chat, AsyncLimiter(5, _GROUP_PERIOD_S)] if group else [per_chat]
 
 
 @dataclass(slots=True)
@@ -129,7 +133,7 @@ class Limiter(BaseRateLimiter[Urgency]):
             if isinstance(rate_limit_args, Passage):
                 return await self._answer(chat, rate_limit_args, callback, args, kwargs)
             self._check(chat, rate_limit_args)
-            await self._take_what_is_there(chat)
+            await self._take_what_is_there(chat, rate_limit_args)
             return await self._send(chat, callback, args, kwargs)
         finally:
             chat.requests -= 1
@@ -154,18 +158,21 @@ class Limiter(BaseRateLimiter[Urgency]):
         """Raises `Dropped` unless this may go out now."""
         if chat.closed_until > _now():
             raise Dropped(urgency)
-        if urgency == "control":
+        if urgency in ("control", "reaction"):
             return
         for bucket in (self._overall, *chat.buckets):
-            if not bucket.has_capacity(1 + bucket.max_rate * _SHARE_FOR_ANSWERS):
+            kept = _KEPT_IN_GROUPS if _is_slow(bucket) else bucket.max_rate * _SHARE_FOR_ANSWERS
+            if not bucket.has_capacity(1 + kept):
                 raise Dropped(urgency)
 
     async def _take(self, chat: _Chat) -> None:
         for bucket in (*chat.buckets, self._overall):
             await bucket.acquire()
 
-    async def _take_what_is_there(self, chat: _Chat) -> None:
+    async def _take_what_is_there(self, chat: _Chat, urgency: Urgency) -> None:
         for bucket in (*chat.buckets, self._overall):
+            if urgency == "reaction" and _is_slow(bucket):
+                continue
             if bucket.has_capacity():
                 await bucket.acquire()  # returns at once
 
@@ -196,6 +203,11 @@ class Limiter(BaseRateLimiter[Urgency]):
             if chat.requests or chat.closed_until > now or chat.used_at > now - _IDLE_S
         }
         self._sweep_at = max(_SWEEP_FROM, 2 * len(self._chats))
+
+
+def _is_slow(bucket: AsyncLimiter) -> bool:
+    """Whether it counts a group's messages of a minute."""
+    return bucket.time_period == _GROUP_PERIOD_S
 
 
 def _now() -> float:

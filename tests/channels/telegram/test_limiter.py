@@ -125,6 +125,24 @@ def test_a_preview_leaves_room_for_the_answer_that_follows() -> None:
     assert in_virtual_time(main) == [0.0, 0.0, 0.0, 2.0]
 
 
+def test_in_a_busy_group_two_answers_find_room_beside_previews_and_reactions() -> None:
+    """ "Stopped.", and what the stop has dropped."""
+
+    async def main() -> list[float]:
+        telegram = Telegram()
+        for _ in range(30):
+            for urgency in ("preview", "reaction"):
+                with suppress(Dropped):
+                    await telegram.request(GROUP, urgency)
+            await asyncio.sleep(1.5)
+        began = now()
+        for _ in range(2):
+            await telegram.request(GROUP, "answer")
+        return [at - began for at in telegram.times(GROUP)[-2:]]
+
+    assert in_virtual_time(main) == pytest.approx([0, 0], abs=0.5)
+
+
 def test_previews_every_second_go_through() -> None:
     async def main() -> int:
         telegram = Telegram()
