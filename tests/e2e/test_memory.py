@@ -37,7 +37,7 @@ class World:
         else:
             where.send(text, sender=sender)
         message = await where.wait_for_text(lambda shown: answers[-1] in shown)
-        await self.telegram.wait_for(lambda: not message.buttons)  # it was a preview till then
+        await self.telegram.wait_for(lambda: "Stop" not in message.buttons)  # a preview till then
         return str(message.text)
 
     def system(self) -> str:
@@ -120,3 +120,23 @@ async def test_a_forward_that_asks_to_be_remembered_changes_nothing(world: World
     await world.chat.wait_for_text("No.")
     assert "not the person's own" in str(world.llm.requests[-1].body)
     assert world.files() == ""
+
+
+async def test_what_is_erased_is_gone_and_an_export_comes_in_private(world: World) -> None:
+    group = world.telegram.group("Team", members=[world.ana], id=-100500)
+    await world.ask("/ask the cat is called Pablo", "Noted.", chat=group, sender=world.ana)
+    group.send("/export", sender=world.ana)
+    await group.wait_for_text("I have sent it to you in private.")
+    await world.chat.wait_for_text("A conversation in a group")
+    assert [message.text == "" for message in world.chat.bot_messages] == [False, True], "a file"
+    said = await world.ask("hello", "Hello Ana.")
+    assert "Pablo" not in said
+    world.chat.send("/privacy erase")
+    asked = await world.chat.wait_for_button("Erase …")
+    world.chat.press(asked, "Erase …")
+    await world.telegram.wait_for(lambda: "Really?" in asked.text)
+    world.chat.press(asked, "Erase for good")
+    await world.telegram.wait_for(lambda: asked.text.startswith("Erased for good."))
+    assert asked.buttons == []
+    left = [path for path in world.data.rglob("*") if path.is_file()]
+    assert [path.name for path in left if b"Pablo" in path.read_bytes()] == []
