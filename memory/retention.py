@@ -18,6 +18,7 @@ from typing import Any
 from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock, decode, encode
 from memory.clock import stamp
 from memory.database import Database
+from memory.pairings import REFUSED_FOR
 
 KEYS_FOR = timedelta(days=30)  # Telegram keeps updates for a day; Slack's history goes back further
 MONTH = timedelta(days=32)  # the month's limit of cost needs all calls of it
@@ -119,6 +120,7 @@ _SWEEPS = (
     _Sweep("notices", "key", "told_at < :messages"),
     _Sweep("usage_days", "began_at", "began_at < :usage", in_time=True),
     _Sweep("owner_links", "code_hash", "expires_at < :messages"),
+    _Sweep("pairings", "id", "asked_at < :asked"),
 )
 
 
@@ -158,6 +160,7 @@ class Retention:
             "keys": stamp(min(messages, now - KEYS_FOR)),
             "usage": over,
             "pictures": stamp(now - keep.pictures),
+            "asked": stamp(now - REFUSED_FOR),
         }
 
     async def _cap(self, table: str) -> int:

@@ -24,7 +24,7 @@ class ChannelAccess:
     """One channel's rules from the configuration.
 
     `owners`, and `allowed` people and chats, by id. `open`: everybody may talk. `members_of`: chats
-    whose members may talk in private (an empty one: the workspace's full members). `guests`,
+    whose members may talk, there and in private (an empty one: the workspace's full members). `guests`,
     `other_organizations`, `shared_channels`: let in like full members and inner channels. `terminal`:
     whoever sits at it owns the bot.
     """
@@ -37,6 +37,11 @@ class ChannelAccess:
     other_organizations: bool = False
     shared_channels: bool = False
     terminal: bool = False
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Every id of a chat, and people's, that lets somebody in."""
+        return self.allowed | self.members_of
 
 
 _NOBODY = ChannelAccess()
@@ -144,7 +149,8 @@ class Access:
         """In a private chat."""
         if self._people.get((address.channel, sender.id)) == "in":
             return "yes"
-        groups = self.rules(address.channel).members_of
+        rules = self.rules(address.channel)
+        groups = {self.current(address.channel, group) for group in rules.members_of}
         member = await self._members.is_in_one(address, groups, sender.id)
         if member is None:
             return "unreadable"
@@ -170,7 +176,7 @@ class Access:
         state, rules = self.group_state(address), self.rules(address.channel)
         if state in ("allowed", "refused"):
             return state == "allowed"
-        return rules.open or not rules.allowed.isdisjoint(self._chats.names(_place(address)))
+        return rules.open or not rules.named.isdisjoint(self._chats.names(_place(address)))
 
     def group_state(self, address: Address) -> GroupState | None:
         """What an owner has decided about the group, under this id or an earlier one; else what is
@@ -219,7 +225,7 @@ class Access:
 
 def outdated(rules: Mapping[str, ChannelAccess], chats: Chats) -> list[Move]:
     """As `Access.outdated`."""
-    return [move for move in chats.moves if move.old in rules.get(move.channel, _NOBODY).allowed]
+    return [move for move in chats.moves if move.old in rules.get(move.channel, _NOBODY).named]
 
 
 def _place(address: Address) -> ChatPlace:

@@ -57,7 +57,7 @@ class TelegramSettings(BaseModel):
     )
     members_of: tuple[GroupId, ...] = Field(
         default=(),
-        description="Ids of groups whose members may talk to the bot in private; none.",
+        description="Ids of groups whose members may talk to the bot, there and in private; none.",
     )
     base_url: Url | None = Field(
         default=None,

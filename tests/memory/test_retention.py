@@ -21,12 +21,14 @@ from agent.messages import (
     user_text,
 )
 from agent.provider import Usage
+from memory.admissions import Someone
 from memory.audit import record
 from memory.clock import stamp
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.inbox import Entry, Inbox
 from memory.jobs import Ended, Jobs, NextTime
+from memory.pairings import Pairings
 from memory.retention import PICTURE_GONE, Keep, Retention
 from memory.runs import Runs
 from memory.transcripts import Transcripts
@@ -68,6 +70,7 @@ class Store:
                 ("errors", ("at",)),
                 ("notices", ("told_at",)),
                 ("owner_links", ("expires_at",)),
+                ("pairings", ("asked_at",)),
                 ("jobs", ("last_at",)),
             ):
                 for column in columns:
@@ -181,6 +184,15 @@ async def test_keys_stay_for_redeliveries_when_texts_go_early(store: Store) -> N
     await store.later(30)
     await store.clean(keep)
     assert await store.column("SELECT * FROM inbox") == []
+
+
+async def test_who_asked_to_be_let_in_is_forgotten_after_30_days(store: Store) -> None:
+    await Pairings(store.database).ask(Someone("telegram", "9", "Eve"))
+    await store.clean()
+    assert await store.column("SELECT name FROM pairings") == ["Eve"]
+    await store.later(31)
+    await store.clean()
+    assert await store.column("SELECT name FROM pairings") == []
 
 
 async def test_the_audit_table_and_owners_stay(store: Store) -> None:

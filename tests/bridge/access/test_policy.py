@@ -95,6 +95,8 @@ async def test_members_of_a_named_group_are_let_in_until_they_leave_it(
         assert await access.verdict(PRIVATE, Sender("ana", "")) == "yes"
     assert world.channel.membership.asked == 2
     assert await access.verdict(GROUP, Sender("ana", "")) == "unknown"
+    club = Address("fake", "bot", "club", None, private=False)
+    assert await access.verdict(club, Sender("bo", "")) == "yes", "whoever writes there is in it"
     assert await access.verdict(PRIVATE, Sender("bo", "")) == "unknown"
     members["club"].clear()
     assert await access.verdict(PRIVATE, Sender("ana", "")) == "yes"  # within the hour
