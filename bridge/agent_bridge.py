@@ -50,6 +50,7 @@ from bridge.policy_changes import PolicyChanges
 from bridge.privacy import PrivacyCommands
 from bridge.private_talks import PrivateTalks
 from bridge.questions import Questions, asks
+from bridge.repeats import Repeats
 from bridge.rights import Rights
 from bridge.session import session_of
 from bridge.stopping import Stopping
@@ -103,6 +104,7 @@ class AgentBridge:
             channels, services.texts, self._language, self._is_quiet, services.inbox
         )
         self._overheard = Overheard(access)
+        self._repeats = Repeats()
         for channel in channels.values():
             channel.overhear(self._is_wanted)
         tokens = CancelTokenRegistry()
@@ -312,10 +314,13 @@ class AgentBridge:
         elif self._stopping.is_stop(message, place):
             await self._acts.take_stop(message)
         elif asks(message) and not await self._commands.awaits(message):
+            self._repeats.is_one(message)  # what is asked again is asked
             await self._questions.take(message, place)
             await self.door.taken(message)
         elif self._admission.is_blocked(message, self._policy(message)):
             await self._questions.turn_away(message, place, Reach(BLOCKED.name))
+        elif self._repeats.is_one(message):
+            await self._services.inbox.put(entry(message, place, "refused"))
         else:
             await self._acts.take(message)
 

@@ -44,6 +44,7 @@ from bridge.registry import access_rules, build_channels
 from bridge.scheduler import Handler
 from bridge.settings import Limits
 from bridge.signals import Signals
+from bridge.slots import Slots
 from bridge.storing import storing
 from bridge.texts import Texts
 from bridge.token_lock import TokenInUse, held_tokens
@@ -296,6 +297,7 @@ def turn_services(
             budget_tokens=config.context.budget_tokens,
         ),
         limits=PolicyStore(database),
+        slots=Slots(config.limits.concurrent_runs, config.limits.concurrent_runs_per_chat),
         chat_usage=ChatUsage(database),
         dialogues=Dialogues(database),
         policies=policies,

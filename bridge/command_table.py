@@ -75,6 +75,7 @@ TABLE: Final = (
     _C("status", helped=True),
     _C("limits", changes=True, helped=True),
     _C("limits set", "owners", "managers"),
+    _C("limits replace", "owners", "managers"),
     _C("limits undo", "owners", "managers"),
     _C("approve", "owners", "owners", changes=True),
     _C("invite", "owners", "owners", changes=True),

@@ -80,6 +80,15 @@ class Limits(_Section):
         le=1_000_000,
         description="USD per calendar month, for all chats; default 20",
     )
+    concurrent_runs: int = Field(
+        default=100,
+        ge=1,
+        le=10_000,
+        description="answers written at once, in all chats; default 100",
+    )
+    concurrent_runs_per_chat: int = Field(
+        default=20, ge=1, le=10_000, description="answers written at once in one chat; default 20"
+    )
     queue_length: int = Field(
         default=10,
         ge=1,

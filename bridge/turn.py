@@ -120,7 +120,9 @@ class Turn:
         )
         asked = Asked(plan.run_id, question, id_)
         agent = self._ran.agent = await self._prepare(run, context, asked, memory)
-        await agent.execute()
+        to = plan.question.newest.address
+        async with services.slots.one((to.channel, to.account, to.chat), (to.channel, plan.person)):
+            await agent.execute()
 
     def _new_messages(self) -> Sequence[Message]:
         agent = self._ran.agent

@@ -19,6 +19,7 @@ from bridge.memory_parts import MemoryParts
 from bridge.pictures import Pictures
 from bridge.question import Question
 from bridge.ratios import Ratios
+from bridge.slots import Slots
 from bridge.storing import Storing
 from bridge.texts import Texts
 from channels.base import Channel
@@ -82,6 +83,7 @@ class TurnServices:
     chat_usage: ChatUsage
     dialogues: Dialogues
     pictures: Pictures = field(default_factory=Pictures)
+    slots: Slots = field(default_factory=Slots)
     redactor: Redactor = field(default_factory=Redactor)
     storing: Storing = field(default_factory=Storing)
     more_tools: tuple[Tool, ...] = ()

@@ -31,7 +31,7 @@ from memory.usage import UsageStore
 
 MOST_CHANGES = 5  # that /limits log tells
 _LINES = re.compile(r"\s*[A-Za-z][\w \t-]*[:：]")
-_ASKS = frozenset(("set", "undo", "log"))  # what admins only may do
+_ASKS = frozenset(("set", "replace", "undo", "log"))  # what admins only may do
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,9 @@ class LimitsCommand:
         match wish.verb:
             case "set":
                 return await self._write(message, await self._plan(place, wish.words), say)
+            case "replace":
+                plan = await self._changes.plan(place, wish.words, whole=True)
+                return await self._write(message, plan, say)
             case "undo":
                 return await self._write(message, await self._changes.plan_undo(place), say)
             case "log":

@@ -20,7 +20,7 @@ from bridge.limits.rights import LimitRights
 from bridge.limits.steps import Body, Do, Step, Steps, dump, expired, load, shown
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage, OutboundReply
-from channels.errors import ChannelError
+from channels.errors import ChannelError, FileRefused
 from memory.conversations import SessionPlace
 from memory.dialogues import Dialogue, Dialogues
 from memory.policies import PolicyPlace
@@ -86,12 +86,15 @@ class LimitsDialogue:
         return await self._awaiting(message) is not None
 
     async def reply(self, message: InboundMessage, say: Say) -> Answer:
-        """A typed value, or lines: shown as understood, with Apply and Discard."""
+        """A typed value, or lines, also as a file: shown as understood, with Apply and Discard."""
         dialogue = await self._awaiting(message)
         if dialogue is None:
             return Answer(say("limits_expired"))
         step = Step(message, dialogue, load(dialogue.body), (), say)
-        written = message.text.strip()
+        try:
+            written = await self._file(message) or message.text.strip()
+        except FileRefused as error:
+            return Answer(say(f"file_{error.reason}", limit=error.limit))
         if step.body.key and plain_key(written.split(":")[0]) != step.body.key:
             written = f"{step.body.key}: {written}"
         return replace(await self._looking.propose(step, written), in_place=False)
@@ -160,6 +163,17 @@ class LimitsDialogue:
     async def _begin(self, address: Address, person: str, body: Body) -> int:
         place = (address.channel, address.account, address.chat)
         return await self._dialogues.begin(place, person, dump(body))
+
+    async def _file(self, message: InboundMessage) -> str:
+        """The lines of a `.yaml` file; blank without one. Raises `FileRefused`."""
+        for attachment in message.attachments:
+            if attachment.name.lower().endswith((".yaml", ".yml")):
+                data = await self._channels[message.address.channel].fetch(attachment)
+                try:
+                    return data.decode("utf-8-sig").strip()
+                except UnicodeDecodeError:
+                    raise FileRefused("no_text") from None
+        return ""
 
     async def _awaiting(self, message: InboundMessage) -> Dialogue | None:
         address = message.address

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from agent.errors import RefusalKind
@@ -18,3 +20,12 @@ def no_waits_between_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def short_waits_of_deliveries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "WAITS_S", (0.02,) * len(delivery.WAITS_S))
+
+
+@pytest.fixture(autouse=True)
+def commands_may_be_repeated(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most tests ask the same again to see what has changed in between; `test_repeats` does not."""
+    if request.node.path.name != "test_repeats.py":
+        monkeypatch.setattr("bridge.repeats.WITHIN", timedelta(0))

@@ -12,6 +12,7 @@ from bridge.limits.kinds import Known
 from bridge.limits.menu import PRESETS, groups, offers, preset
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.reading import read
+from channels.base import Attachment
 from channels.testing import FakeReply
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_command import group_file, limits
@@ -229,3 +230,28 @@ def test_each_key_is_in_one_group(topic: bool) -> None:
     assert sorted(key.name for key in found) == sorted(
         key.name for key in KEYS if key.topic or not topic
     )
+
+
+async def test_a_file_is_sent_as_a_reply_to_the_text(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        reply = await opened(it)
+        await walk(it, reply, "As text")
+        it.channel.files["f1"] = b"\xef\xbb\xbflanguage: de\ntokens_per_day: 5\n"
+        file = Attachment("document", "f1", "Limits.YAML", "application/yaml")
+        message = it.channel.answer(reply, "", person="boss")
+        await it.bridge.receive(replace(message, attachments=(file,)))
+        await it.bridge.idle()
+        proposal = it.channel.replies[-1]
+        assert "`tokens_per_day`: not set → 5" in (proposal.final or "")
+        await walk(it, proposal, "Apply")
+        assert group_file(tmp_path).read_text() == "language: de\ntokens_per_day: 5\n"
+
+
+async def test_replace_leaves_these_lines_and_no_others(tmp_path: Path) -> None:
+    write(tmp_path, "language: de\npaused: no\n")
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "replace\ntokens_per_day: 50k")
+        assert "`language`: de → not set" in told
+        assert group_file(tmp_path).read_text() == "tokens_per_day: 50k\n"
+        assert "tokens_per_day: is empty" in await limits(it, "replace\ntokens_per_day:")

@@ -1,0 +1,38 @@
+"""The same command by the same person again, within seconds: it is answered once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from channels.base import InboundMessage
+
+WITHIN: Final = timedelta(seconds=30)
+MOST_PLACES = 1_000
+UNDO = "undo"  # done twice, it takes back two
+
+
+class Repeats:
+    """`is_one` is asked of every message but stops, in the order in which they come. Times are the
+    platform's, so that what was kept during an outage counts as it was sent."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str, str, str], tuple[str, str, datetime]] = {}
+
+    def is_one(self, message: InboundMessage) -> bool:
+        """Whether it is the command that the sender has given there just before, with nothing in
+        between. The same message delivered once more is none."""
+        address, now = message.address, message.sent_at
+        where = (address.channel, address.account, address.chat, message.sender.id)
+        command = message.command
+        words = "" if command is None else f"{command.name} {command.args}".strip()
+        text, event, at = self._last.pop(where, ("", "", now))
+        repeated = words == text and event != message.event and abs(now - at) < WITHIN
+        if words and repeated:
+            self._last[where] = (text, event, at)
+            return True
+        if words and UNDO not in words.split()[:2]:
+            self._last[where] = (words, message.event, now)
+        if len(self._last) > MOST_PLACES:
+            del self._last[next(iter(self._last))]
+        return False

@@ -1,0 +1,32 @@
+"""The same command by the same person within 30 seconds is answered once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from bridge.repeats import WITHIN, Repeats
+from channels.testing import FakeChannel
+from tests.bridge.bed import bed
+
+
+def test_what_is_a_repeat() -> None:
+    channel, repeats = FakeChannel(), Repeats()
+    first = channel.message("/limits text")
+    later = replace(channel.message("/limits text"), sent_at=first.sent_at + timedelta(seconds=29))
+    assert not repeats.is_one(first)
+    assert not repeats.is_one(first), "the same message once more"
+    assert repeats.is_one(later)
+    assert not repeats.is_one(replace(later, event="x", sent_at=first.sent_at + WITHIN))
+    assert not repeats.is_one(channel.message("/limits text", person="bo"))
+    for text in ("/limits", "/limits text", "A question", "/limits text", "/undo", "/undo"):
+        assert not repeats.is_one(channel.message(text)), "something came in between"
+
+
+async def test_it_is_answered_once_and_a_stop_always(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        for text in ("/whoami", "/whoami", "/cancel", "/cancel"):
+            await it.send(text)
+            await it.bridge.idle()
+        assert len(it.channel.finals) == 3
