@@ -138,6 +138,7 @@ class AgentBridge:
             self._beside.start,
             self._take_up,
             self._forget_chat,
+            self._deliveries.tidy_up,
         )
         in_quiet = quiet(holds, services.chats, services.memory)
         self.talks = PrivateTalks(services.talks, services.folders, services.jobs, in_quiet)

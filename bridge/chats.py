@@ -39,7 +39,8 @@ TakeUp = Callable[[str, str], Awaitable[None]]
 class ChatKeeper:
     """`beside(work, name)` starts something that goes on by itself; `take_up(old, new)` makes the
     waiting messages of a session whose key was `old` wait under `new`; `erase_limits(channel, chat)`
-    removes the files of a chat's limits."""
+    removes the files of a chat's limits; `tidy_up(place)` takes away what was left in a chat that
+    could not be reached."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class ChatKeeper:
         beside: Callable[[Coroutine[Any, Any, None], str], None],
         take_up: TakeUp,
         erase_limits: Callable[[str, str], Awaitable[None]],
+        tidy_up: Callable[[ChatPlace], Coroutine[Any, Any, None]],
     ) -> None:
         self._chats = chats
         self._folders = folders
@@ -56,6 +58,7 @@ class ChatKeeper:
         self._beside = beside
         self._take_up = take_up
         self._erase_limits = erase_limits
+        self._tidy_up = tidy_up
 
     async def settle(self) -> None:
         """At a start, before any lane: let everything follow that a crash has left behind."""
@@ -74,7 +77,8 @@ class ChatKeeper:
             if now == place:  # that an old id is left says nothing about the chat
                 await self._chats.gone(place, removed=True)
             return None
-        await self._chats.back(now)
+        if await self._chats.back(now):
+            self._beside(self._tidy_up(now), "tidying up a chat that is back")
         if message.joined and message.address.private:
             return None
         return message if now == place else _of_former(message, now.chat)

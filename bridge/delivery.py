@@ -33,9 +33,10 @@ from channels.errors import (
     Uncertain,
     Unreachable,
 )
+from memory.chats import ChatPlace
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
-from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome
+from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome, StoredPart
 from memory.runs import Lost, Runs, Settlement
 
 log = logging.getLogger(__name__)
@@ -177,6 +178,19 @@ class Deliveries:
             await self.deliver(reply, sink, journal, None)
             await self.close(reply, sink, journal)
 
+    async def tidy_up(self, place: ChatPlace) -> None:
+        """A chat can be reached again: Stop buttons that were left there go. Its answers stay stored
+        for /resend."""
+        for reply in await self._outbox.take_unreachable(place.channel, place.account, place.chat):
+            sink, _ = self._again(
+                destination(reply), reply.key, reply.reply_to, reply.preview_id, reply.language
+            )
+            sink.halt()
+            try:
+                await sink.deliver([_part(part) for part in reply.parts])
+            except ChannelError as error:
+                log.warning("reply %s was not tidied up: %s", reply.key, error)
+
     async def end_lost(self, lost: Lost, message: InboundMessage) -> None:
         """A stop had closed the run's messages, `message` the newest of them, and the process died
         before the run was settled: what it had shown is ended with "Stopped."."""
@@ -292,7 +306,7 @@ class Deliveries:
     async def _told(
         self, reply: OutboxReply, sink: ReplySink, token: CancelToken | None
     ) -> tuple[Delivered | None, ReplyOutcome]:
-        parts = [ReplyPart(p.body, _STATES[p.state], p.message_id) for p in reply.parts]
+        parts = [_part(part) for part in reply.parts]
         note = Say(self._texts, reply.language)("may_be_twice")
         try:
             delivered = await self._persistently(sink, parts, note, token)
@@ -341,6 +355,10 @@ async def notify(sink: ReplySink, text: str, what: str, *, silent: bool = False)
         log.warning("%s: a notice could not be delivered: %s", what, error)
         return not isinstance(error, Uncertain | ChannelUnavailable)
     return True
+
+
+def _part(part: StoredPart) -> ReplyPart:
+    return ReplyPart(part.body, _STATES[part.state], part.message_id)
 
 
 def destination(reply: OutboxReply) -> Address:

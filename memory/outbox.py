@@ -141,6 +141,22 @@ class Outbox:
         )
         return [await self._whole(row) for row in rows]
 
+    async def take_unreachable(self, channel: str, account: str, chat: str) -> list[OutboxReply]:
+        """The replies that were closed since the chat could not be reached, each once. Of those alone
+        that have shown something: what is left of it can be taken away now."""
+
+        def op(connection: sqlite3.Connection) -> list[int]:
+            rows = connection.execute(
+                "UPDATE outbox SET outcome = 'incomplete' WHERE outcome = 'unreachable'"
+                " AND session_id IN (SELECT id FROM sessions"
+                " WHERE channel = ? AND account = ? AND chat = ?) RETURNING id",
+                (channel, account, chat),
+            )
+            return [int(row[0]) for row in rows]
+
+        replies = [await self.get(id_) for id_ in sorted(await self._database.write(op))]
+        return [reply for reply in replies if reply.preview_id is not None]
+
     async def last_answer(self, session: int) -> OutboxReply | None:
         """The newest answer of a run in the session."""
         rows = await self._database.read(

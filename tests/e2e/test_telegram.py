@@ -249,6 +249,25 @@ async def test_the_token_never_reaches_database_or_chat(world: World, tmp_path: 
     await world.app.start()
 
 
+async def test_a_stop_button_that_a_block_has_left_goes_when_the_person_is_back(
+    world: World,
+) -> None:
+    reply = world.llm.answer("A long answer, indeed.").stall_after(1)
+    world.chat.send("hi")
+    await reply.reached.wait()
+    preview = await world.chat.wait_for_button("Stop")
+    world.chat.block()
+    reply.release()
+    await world.app.stop()  # the answer is found undeliverable and closed by then
+    await world.app.start()
+    world.chat.unblock()
+    world.llm.answer("Welcome back.")
+    world.chat.send("back")
+    await world.chat.wait_for_text("Welcome back.")
+    await world.telegram.wait_for(lambda: not any(m.buttons for m in world.chat.messages))
+    assert preview in world.chat.messages, "its text stays"
+
+
 async def test_who_reads_a_conversation_is_noted_by_the_bot_that_runs(
     world: World, tmp_path: Path
 ) -> None:
