@@ -134,9 +134,14 @@ async def test_the_attempts_are_bounded_on_both_sides(tmp_path: Path) -> None:
         assert "add your id" in it.channel.said_in("eve-chat")[-1]
 
 
-async def test_an_owner_who_cannot_be_reached_is_asked_when_they_write(tmp_path: Path) -> None:
+async def test_an_owner_who_cannot_be_reached_is_asked_when_they_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with bed(tmp_path, ["Hello."]) as it:
         it.channel.membership.unreachable = {"owner"}
+        await it.bridge.resume()
+        await it.bridge.idle()
+        assert "owner owner on fake cannot be told anything" in caplog.text
         await ask_to_be_let_in(it)
         status = await it.ask("/status", person="owner", chat="elsewhere")
         assert "have blocked me: `fake:owner`" in status

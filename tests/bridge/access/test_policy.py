@@ -11,6 +11,8 @@ import pytest
 from bridge.access import Access, ChannelAccess
 from bridge.access.policy import Verdict
 from bridge.access.stores import AccessStores
+from bridge.registry import access_rules
+from bridge.settings import Channels, Config, Slack, Telegram
 from channels.base import Address, Sender
 from channels.testing import FakeChannel
 from memory.admissions import Someone
@@ -117,3 +119,35 @@ async def test_who_was_shut_out_stays_out_whatever_else_lets_them_in(world: Worl
         assert await one.verdict(GROUP, Sender("eve", "")) == "shut_out"
     access.note(Someone("fake", "eve"), "in")
     assert await access.verdict(GROUP, Sender("eve", "")) == "yes"
+
+
+def test_every_key_of_the_configuration_becomes_a_rule() -> None:
+    telegram = Telegram.model_validate(
+        {
+            "token": "1:a",
+            "owners": ["1"],
+            "allowed": ["2"],
+            "access": "open",
+            "members_of": ["-3"],
+        }
+    )
+    slack = Slack.model_validate(
+        {
+            "bot_token": "xoxb-1",
+            "app_token": "xapp-1",
+            "workspace_members": True,
+            "guests": True,
+            "other_organizations": True,
+            "shared_channels": True,
+        }
+    )
+    rules = access_rules(Config(channels=Channels(telegram=telegram, slack=slack)))
+    assert rules["telegram"] == ChannelAccess(
+        frozenset({"1"}), frozenset({"2"}), open=True, members_of=frozenset({"-3"})
+    )
+    assert rules["slack"] == ChannelAccess(
+        members_of=frozenset({""}), guests=True, other_organizations=True, shared_channels=True
+    )
+    assert rules["console"] == ChannelAccess(terminal=True)
+    plain = Slack.model_validate({"bot_token": "xoxb-1", "app_token": "xapp-1"})
+    assert access_rules(Config(channels=Channels(slack=plain)))["slack"] == ChannelAccess()
