@@ -38,6 +38,12 @@ class Group:
     def __str__(self) -> str:
         return f"{self.place.channel}:{self.place.chat}"
 
+    @property
+    def only_listed(self) -> bool:
+        """Whether nothing but the configuration has let it in, which may not list it any more: the row
+        tells that it was greeted."""
+        return self.state == "allowed" and self.decided_by is None
+
 
 @dataclass(frozen=True, slots=True)
 class Met:
@@ -195,7 +201,8 @@ def _key(place: ChatPlace) -> tuple[str, str, str]:
 
 def _meet(connection: sqlite3.Connection, group: Group, now: datetime, *, anew: bool) -> Met:
     known = _find(connection, group.place.channel, group.place.chat)
-    again = known is None or known.state == "left" or (anew and known.state == "refused")
+    again = known is None or known.only_listed or known.state == "left"
+    again = again or (anew and known is not None and known.state == "refused")
     if known is not None and not again:
         return Met(known)
     recent = connection.execute(

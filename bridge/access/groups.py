@@ -183,7 +183,10 @@ class GroupDoor:
     async def greet(self) -> None:
         """Every group that was allowed and has not heard of it."""
         for group in await self._groups.to_greet():
-            if group.place.channel in self._channels:
+            if (
+                self._access.lets_in(_address(group.place))
+                and group.place.channel in self._channels
+            ):
                 await self._greet(group)
 
     async def _greet(self, group: Group) -> None:

@@ -44,7 +44,10 @@ async def roster(
                 for one in await stores.pairings.open()
             ],
         ),
-        ("people_groups", [_group(one, say) for one in await stores.groups.all()]),
+        (
+            "people_groups",
+            [_group(one, say) for one in await stores.groups.all() if not one.only_listed],
+        ),
         (
             "people_invites",
             [

@@ -71,7 +71,8 @@ class Access:
         self._owners = await self.stores.people.owners()
         everybody = await self.stores.admissions.all()
         self._people = {(one.who.channel, one.who.person): one.state for one in everybody}
-        self._groups = {one.place: one.state for one in await self.stores.groups.all()}
+        groups = await self.stores.groups.all()
+        self._groups = {one.place: one.state for one in groups if not one.only_listed}
 
     @property
     def all_rules(self) -> Collection[tuple[str, ChannelAccess]]:

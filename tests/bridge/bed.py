@@ -64,6 +64,7 @@ from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
 NO_LAYERS = PolicyLayers()
+RULES = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
 LIMITS = RunLimits(steps=5, tool_calls=50, seconds=900, tokens=1_000_000)
 
 
@@ -153,10 +154,9 @@ class Bed:
             policies=policies,
             more_tools=tuple(more_tools),
         )
-        rules = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
         channels = {"fake": self.channel}
         stores = AccessStores.of(database)
-        self.access = Access({"fake": rules}, self.services.chats, stores, channels)
+        self.access = Access({"fake": RULES}, self.services.chats, stores, channels)
         self.bridge = AgentBridge(
             BridgeSettings(UTC, 3, usage_names, BacklogTiming(0.05, 1)),
             self.services,

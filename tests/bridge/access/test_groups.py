@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.access import ChannelAccess
 from bridge.scheduler import Due
 from channels.base import InboundMessage
 from channels.testing import FakeReply
@@ -140,3 +141,18 @@ async def test_a_channel_that_others_read_along_in_is_left_and_nobody_is_asked(
         assert it.channel.said_in("zoo")[0].startswith("People of other organisations")
         assert it.channel.membership.left == ["zoo"]
         assert it.channel.said_in("owner") == []
+
+
+async def test_a_group_that_the_configuration_lists_no_more_is_unknown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path) as it:
+        await receive(it, added(it, chat="team"))
+        assert it.channel.said_in("team")[0].startswith("Hello.")
+    monkeypatch.setattr("tests.bridge.bed.RULES", ChannelAccess(frozenset({"owner"})))
+    async with bed(tmp_path) as it:
+        await it.send("hi", person="eve", chat="team", private=False)
+        await it.bridge.idle()
+        assert it.channel.said_in("team")[0].startswith("I do not know this group yet")
+        assert it.provider.requests == []
+        assert question(it).final
