@@ -41,6 +41,7 @@ from bridge.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
 from bridge.private_talks import LIMIT_S as END_S
 from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
+from bridge.reloading import Reloading, Source
 from bridge.scheduler import Handler
 from bridge.settings import Limits
 from bridge.signals import Signals
@@ -85,15 +86,18 @@ NO_MODELS = ModelChoice(())
 PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
 
 
-async def run_app(config: Config, *, data: Path, runtime: Path, console: bool) -> int:
+async def run_app(
+    config: Config, *, data: Path, runtime: Path, console: bool, source: Source | None = None
+) -> int:
     """Run until a signal, or until the terminal's input ends and nothing else is switched on.
 
     `runtime`: the user's folder for lock files (`runtime_folder`). Returns the exit code: 0, or 1 when
-    nothing could be started or every channel gave up.
+    nothing could be started or every channel gave up. `source`: where the configuration is from, to
+    take over what changes there.
     """
     try:
         with held(data), held_tokens(config, data, runtime):
-            return await _run(config, data, console=console)
+            return await _run(config, data, source, console=console)
     except (FolderRefused, TokenInUse) as error:
         print(error, file=sys.stderr)  # noqa: T201 - to whoever started it
     except StoreError as error:
@@ -101,12 +105,12 @@ async def run_app(config: Config, *, data: Path, runtime: Path, console: bool) -
     return 1
 
 
-async def _run(config: Config, data: Path, *, console: bool) -> int:
+async def _run(config: Config, data: Path, source: Source | None, *, console: bool) -> int:
     redactor = Redactor(config.secrets())
     setup(config.log.level, as_json=config.log.json_lines, redactor=redactor)
     signals = Signals()
     with signals.on_signals():
-        return await serve(config, data, redactor, signals, console=console)
+        return await serve(config, data, redactor, signals, console=console, source=source)
 
 
 async def serve(
@@ -117,6 +121,7 @@ async def serve(
     *,
     console: bool,
     more_tools: tuple[Tool, ...] = (),
+    source: Source | None = None,
 ) -> int:
     """Everything between the first and the last line of a run; ends when `signals` ask for it.
 
@@ -169,10 +174,21 @@ async def serve(
             )
             operation.verbs.update(bridge.door.verbs)
             bridge.policy_changes.bind(upkeep.scheduler)
+            reloading = Reloading(
+                config,
+                source,
+                services.policies,
+                services.gate,
+                models.prices,
+                more_tools,
+                bridge.policy_changes.end_paused,
+            )
+            operation.status.restart = lambda: reloading.restart
             helpers = [
                 *_memory_jobs(jobs, upkeep, operation, group),
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),
+                group.create_task(reloading.run(), name="files that change"),
                 group.create_task(_warm(models.usual[0].provider), name="warm"),
                 group.create_task(
                     offer_ownership(access, services.people, channels), name="owners"

@@ -11,6 +11,7 @@ from agent.estimate import Estimator, family_of
 from agent.model import ChatModel
 from agent.provider import Provider
 from agent.providers import build_provider
+from agent.settings import PriceSettings
 from bridge.config import Config
 from bridge.log import Redactor
 
@@ -21,11 +22,12 @@ log = logging.getLogger(__name__)
 class ModelChoice:
     """`usual`: the model that answers, and its fallbacks. `others`: all that a chat may choose, by
     name, the usual ones among them. `notes`: the one that takes the memory's notes, None for the one
-    that answers."""
+    that answers. `prices` may change while they are used."""
 
     usual: tuple[ChatModel, ...]
     others: Mapping[str, ChatModel] = field(default_factory=dict[str, ChatModel])
     notes: ChatModel | None = None
+    prices: dict[str, PriceSettings] = field(default_factory=dict[str, PriceSettings])
 
     def named(self, name: str) -> tuple[ChatModel, ...]:
         """The model of that name with the usual fallbacks; the usual ones where there is none."""
@@ -52,14 +54,21 @@ async def chat_models(config: Config, redactor: Redactor) -> AsyncGenerator[Mode
         for name in {config.models[model].provider: None for model in every}:
             providers[name] = build_provider(name, config.providers[name])
             stack.push_async_callback(providers[name].aclose)
-        models = {name: _chat_model(config, name, providers) for name in names}
+        entries = {name: config.models[name].price for name in every}
+        prices = {name: price for name, price in entries.items() if price is not None}
+        models = {name: _chat_model(config, name, providers, prices) for name in names}
         notes = None if for_notes is None else models.get(for_notes)
         if for_notes is not None and notes is None:
-            notes = _chat_model(config, for_notes, providers)
-        yield ModelChoice(tuple(models[name] for name in usual), models, notes)
+            notes = _chat_model(config, for_notes, providers, prices)
+        yield ModelChoice(tuple(models[name] for name in usual), models, notes, prices)
 
 
-def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) -> ChatModel:
+def _chat_model(
+    config: Config,
+    name: str,
+    providers: Mapping[str, Provider],
+    prices: Mapping[str, PriceSettings],
+) -> ChatModel:
     entry = config.models[name]
     kind = config.providers[entry.provider].kind
     budget = config.context.budget_tokens
@@ -78,5 +87,5 @@ def _chat_model(config: Config, name: str, providers: Mapping[str, Provider]) ->
         traits=entry.traits,
         context_tokens=entry.window,
         sizes=Estimator(family_of(entry.id, kind)),
-        price=entry.price.cost_microusd if entry.price else None,
+        price=(lambda usage: prices[name].cost_microusd(usage)) if name in prices else None,
     )

@@ -50,7 +50,7 @@ class Operation:
         self._services = services
         self._overview = Overview(database)
         self.watch = ChannelWatch(channels)
-        self._status = LiveStatus(self._overview, self.watch)
+        self.status = LiveStatus(self._overview, self.watch)
         reach = Reach(self._owners, self._language, channels)
         self.alerts = Alerts(AlertStore(database), reach, services.texts)
         self.guard = Guard(
@@ -77,7 +77,7 @@ class Operation:
 
     async def _tell_status(self, _: JsonObject) -> JsonObject:
         try:
-            return (await self._status.get()).to_json()
+            return (await self.status.get()).to_json()
         except StoreError as error:
             raise ControlRefused(f"the running galata cannot read its database: {error}") from error
 
@@ -94,7 +94,7 @@ class Operation:
 
         month_cost = self._services.gate.spent_microusd
         store = partial(try_to_write, self._database)
-        server = HealthServer(self.watch, self._status, store, month_cost, self._data)
+        server = HealthServer(self.watch, self.status, store, month_cost, self._data)
         await server.run(port)
 
     async def _owners(self) -> set[Owner]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 
@@ -39,7 +39,8 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything. `pid` and `started` are None where no process runs."""
+    """Everything. `pid` and `started` are None where no process runs. `restart`: keys of the
+    configuration that have changed and need one."""
 
     version: str
     pid: int | None
@@ -47,6 +48,7 @@ class Status:
     channels: Sequence[ChannelStatus]
     queues: Sequence[ChatQueue]
     errors: ErrorCount
+    restart: Sequence[str] = ()
 
     def to_json(self) -> JsonObject:
         """As `galata status --json` prints it."""
@@ -60,11 +62,13 @@ class LiveStatus:
         self._overview = overview
         self._watch = watch
         self.started = datetime.now(UTC)
+        self.restart: Callable[[], Sequence[str]] = tuple
 
     async def get(self) -> Status:
         """The status now. Raises `StoreError`."""
         channels = [await _live(self._overview, state) for state in self._watch.look()]
-        return await _status(self._overview, channels, os.getpid(), stamp(self.started))
+        status = await _status(self._overview, channels, os.getpid(), stamp(self.started))
+        return replace(status, restart=tuple(self.restart()))
 
 
 async def stored_status(overview: Overview) -> Status:

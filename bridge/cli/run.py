@@ -14,6 +14,7 @@ from bridge.cli.options import Options
 
 if TYPE_CHECKING:
     from bridge.config import Config
+    from bridge.reloading import Source
 
 OWNER_ONLY = 0o077  # files that are created are nobody else's business
 
@@ -23,7 +24,8 @@ def run(options: Options) -> int:
     with _without_collecting():
         config = options.load_config()
         on = config.channels.telegram or config.channels.slack
-        return start(config, options, console=on is None or sys.stdin.isatty())
+        console = on is None or sys.stdin.isatty()
+        return start(config, options, console=console, reloads=True)
 
 
 def chat(options: Options) -> int:
@@ -50,8 +52,9 @@ def _without_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def start(config: Config, options: Options, *, console: bool) -> int:
-    """Run the bot until it ends; its exit code. Raises `CommandFailed`."""
+def start(config: Config, options: Options, *, console: bool, reloads: bool = False) -> int:
+    """Run the bot until it ends; its exit code. `reloads`: what changes in the configuration's file is
+    taken over. Raises `CommandFailed`."""
     if config.local_model:
         from bridge.cli.embedded import prepare
 
@@ -61,4 +64,15 @@ def start(config: Config, options: Options, *, console: bool) -> int:
     from bridge.token_lock import runtime_folder
 
     runtime = runtime_folder(options.environ)
-    return asyncio.run(run_app(config, data=options.data, runtime=runtime, console=console))
+    source = _source(options) if reloads else None
+    return asyncio.run(
+        run_app(config, data=options.data, runtime=runtime, console=console, source=source)
+    )
+
+
+def _source(options: Options) -> Source | None:
+    from bridge.config import load
+    from bridge.reloading import Source
+
+    path = options.config
+    return None if path is None else Source(path, lambda: load(path, options.environ))

@@ -45,6 +45,8 @@ def lines(status: Any, now: datetime) -> Iterator[str]:
             f"  {queue['session']}: {queue['running']} running, {queue['waiting']} waiting, "
             f"{queue['undelivered']} undelivered, since {_time(queue['since'])}"
         )
+    if status.get("restart"):
+        yield f"changed in the configuration, needs a restart: {', '.join(status['restart'])}"
     errors = status["errors"]
     newest = f" (galata error ID: {', '.join(errors['newest'])})" if errors["newest"] else ""
     yield f"errors in the last hour: {errors['count']}{newest}"

@@ -64,7 +64,7 @@ class Changes:
 
     def __init__(self, policies: ChatPolicies, store: PolicyStore, access: Access) -> None:
         self._access = access
-        self._layers = policies.layers
+        self._policies = policies
         self._files = policies.files
         self._store = store
 
@@ -82,7 +82,7 @@ class Changes:
         """Lines change only the keys that they name; `whole`: they are all that will stand there.
         `revision`: the one that whoever wrote them had seen."""
         reading = self.read(lines, place)
-        faults = reading.faults or tuple(too_wide(reading.values, self._layers.ceilings))
+        faults = reading.faults or tuple(too_wide(reading.values, self._policies.layers.ceilings))
         if faults:
             return Refused("limits_faults", faults)
         if not (reading.values or reading.removed or whole):

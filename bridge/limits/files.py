@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
@@ -58,6 +58,7 @@ class FileState:
 
 
 _NOTHING = FileState()
+_ANEW = (-1, -1, -1)  # a time that no file has
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class PolicyFiles:
     """`data`: the data folder. Texts that hold are kept in the database once `bind` was called."""
 
     def __init__(self, data: Path, store: PolicyStore, known: Known) -> None:
-        self._folder = data / GROUPS
+        self.folder = data / GROUPS
         self._store = store
         self.known = known
         self._beside: Beside | None = None
@@ -86,9 +87,22 @@ class PolicyFiles:
         """`listener` is told of each change that is kept."""
         self._listener = listener
 
+    def know(self, known: Known) -> None:
+        """Other names may be used from now on: every file is read anew when it is needed."""
+        self.known = known
+        self._seen = {place: _Seen(_ANEW, seen.state) for place, seen in self._seen.items()}
+
+    def place_of(self, path: Path) -> PolicyPlace | None:
+        """The chat or topic of which this is the file; None for any other."""
+        parts = path.relative_to(self.folder).parts if path.is_relative_to(self.folder) else ()
+        if not 2 <= len(parts) <= 3 or path.suffix != SUFFIX or path.name.startswith("."):
+            return None
+        channel, chat, *topic = map(unquote, (*parts[:-1], path.stem))
+        return PolicyPlace(channel, chat, *topic)
+
     def path(self, place: PolicyPlace) -> Path:
         """Where the file of a chat or topic is, or would be."""
-        chat = self._folder / _name(place.channel) / _name(place.chat)
+        chat = self.folder / _name(place.channel) / _name(place.chat)
         return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
 
     def state(self, place: PolicyPlace) -> FileState:
@@ -218,8 +232,8 @@ class PolicyFiles:
     def check(self) -> list[str]:
         """The faults of all files, as `file:line:column key: problem`. Blocks."""
         found: list[str] = []
-        for path in sorted(self._folder.glob(f"*/**/*{SUFFIX}")):
-            keys = KEYS if path.parent.parent == self._folder else TOPIC_KEYS
+        for path in sorted(self.folder.glob(f"*/**/*{SUFFIX}")):
+            keys = KEYS if path.parent.parent == self.folder else TOPIC_KEYS
             raw = _content(path)
             faults = (
                 (Fault(0, 0, "", "cannot be read"),)
