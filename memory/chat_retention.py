@@ -12,8 +12,8 @@ from pathlib import Path
 from memory.chats import ChatPlace
 from memory.clock import stamp
 from memory.database import Database
-from memory.folders import MEMORY, TRANSCRIPTS
-from memory.scopes import CHANGES, day_of, scope_folder, scope_path
+from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
+from memory.scopes import CHANGES, day_of, scope_path
 
 RUNS_AT_ONCE = 50  # deleted in one write
 
@@ -31,6 +31,7 @@ class ChatRetention:
     def __init__(self, database: Database, data: Path) -> None:
         self._database = database
         self._data = data
+        self._folders = ChatFolders(data)
 
     async def chats(self) -> list[ChatPlace]:
         """All with a session."""
@@ -64,7 +65,7 @@ class ChatRetention:
                     if day is not None and day < before.date():
                         old.append(path)
         for key in keys:
-            folder = self._data / TRANSCRIPTS / scope_folder(key)
+            folder = self._folders.of(TRANSCRIPTS, key)
             old += [
                 path
                 for path in (folder.glob("*.jsonl") if folder.is_dir() else ())

@@ -35,14 +35,15 @@ class ChatFolders:
         """In `parent` (`MEMORY` or `TRANSCRIPTS`), what belongs to the old scope of each pair belongs
         to the new one. Raises `OSError`."""
         for old, new in pairs:
-            await asyncio.to_thread(_move, self._folder(parent, old), self._folder(parent, new))
+            await asyncio.to_thread(_move, self.of(parent, old), self.of(parent, new))
 
     async def erase(self, parent: str, scopes: Iterable[str]) -> None:
         """Remove what belongs to these scopes. Raises `OSError`."""
         for scope in scopes:
-            await asyncio.to_thread(_remove, self._folder(parent, scope))
+            await asyncio.to_thread(_remove, self.of(parent, scope))
 
-    def _folder(self, parent: str, scope: str) -> Path:
+    def of(self, parent: str, scope: str) -> Path:
+        """The folder in `parent` that belongs to this scope."""
         return self._data / parent / scope_folder(scope)
 
 
