@@ -2,7 +2,7 @@
 totals without a person.
 
 Where people are still there (`alive`) some things stay: the keys of messages, without a text, for as
-long as a platform may deliver one again; this month's sums, so that nobody gets past a limit by
+long as a platform may deliver one again; the sums of its days, so that nobody gets past a limit by
 erasing; the limits that admins have set.
 """
 
