@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def chat(options: Options) -> int:
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
+def _without_collecting() -> Generator[None]:
     """Modules are no garbage, and looking for it takes a tenth of a start. The app collects again once
     the last of them is imported."""
     gc.disable()

@@ -259,8 +259,8 @@ def sse(*chunks: Any) -> str:
         (400, {"object": "error", "message": "prompt is too long", "code": 400}, "too long"),
         (500, "<html><body>nginx</body></html>", "does not answer properly"),
         (404, "<html>", "does not accept my key or model"),
-        (400, "null", "Something went wrong"),
-        (400, {"message": ["?"]}, "Something went wrong"),
+        (400, "null", "does not say why"),
+        (400, {"message": ["?"]}, "does not say why"),
     ],
 )
 async def test_an_error_of_any_shape_is_one_sentence(
