@@ -46,8 +46,8 @@ types:
 layers:
 	@$(BIN)/lint-imports --cache-dir .cache/import-linter
 
-tests:
-	@$(BIN)/pytest -n 2
+tests: # what Python has compiled is kept whatever the environment says: many processes read it again
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
 
 fuzz: $(VENV)/dev.ok
 	@$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=fuzz tests/fuzz
