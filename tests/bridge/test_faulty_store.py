@@ -11,7 +11,7 @@ import pytest
 
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge import turn
+from bridge import settling
 from channels.base import Attachment
 from channels.errors import NotStored
 from tests.bridge.bed import Bed, bed
@@ -23,7 +23,7 @@ PATH = "galata.db"
 
 @pytest.fixture(autouse=True)
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "STORE_AGAIN_S", (0.05,))
+    monkeypatch.setattr(settling, "STORE_AGAIN_S", (0.05,))
 
 
 class Pay:
