@@ -68,7 +68,13 @@ class Reloading:
         self.restart: tuple[str, ...] = ()
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled. Where that cannot be, files are read when a message needs them."""
+        try:
+            await self._watch()
+        except Exception:
+            log.exception("files are not watched any more: what changes is seen later")
+
+    async def _watch(self) -> None:
         folder = self._policies.files.folder
         await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         async with asyncio.TaskGroup() as group:

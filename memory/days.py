@@ -106,9 +106,15 @@ ITS_IDS = (
     "chat IN (SELECT :chat UNION ALL SELECT old FROM moved_chats"
     " WHERE channel = :channel AND account = :account AND chat = :chat)"
 )
+# One look into the index for each id: over all of them SQLite would sort every day that is stored.
 LATEST = (
-    "SELECT began_at, day FROM usage_days WHERE channel = :channel AND account = :account"  # noqa: S608
-    f" AND {ITS_IDS} ORDER BY began_at DESC LIMIT 1"
+    "WITH newest (both) AS (SELECT (SELECT began_at || '|' || day FROM usage_days"
+    " WHERE channel = :channel AND account = :account AND chat = ids.id"
+    " ORDER BY began_at DESC LIMIT 1)"
+    " FROM (SELECT :chat AS id UNION ALL SELECT old FROM moved_chats"
+    " WHERE channel = :channel AND account = :account AND chat = :chat) AS ids)"
+    " SELECT substr(both, 1, instr(both, '|') - 1), substr(both, instr(both, '|') + 1)"
+    " FROM newest WHERE both IS NOT NULL ORDER BY both DESC LIMIT 1"
 )
 _HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
 SUMS = (

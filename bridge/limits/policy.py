@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from bridge.limits.keys import KEYS, Key
+from bridge.limits.keys import BY_NAME, KEYS, Key
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -46,21 +46,21 @@ class Policy:
         return self.effective[key.name].origin
 
 
+_DEFAULTS = {key.name: Effective(key.default, BUILT_IN) for key in KEYS}
+
+
 def resolve(layers: Iterable[Layer], ceilings: Values) -> Policy:
     """Of each key the last layer that has it counts, and never more than its ceiling."""
-    known = list(layers)
-    return Policy({key.name: _effective(key, known, ceilings) for key in KEYS})
-
-
-def _effective(key: Key[Any], layers: Iterable[Layer], ceilings: Values) -> Effective:
-    found = Effective(key.default, BUILT_IN)
+    effective = dict(_DEFAULTS)
     for layer in layers:
-        if key.name in layer.values:
-            found = Effective(layer.values[key.name], layer.origin)
-    if key.name not in ceilings:
-        return found
-    value = clamped(key, found.value, ceilings[key.name])
-    return found if value == found.value else Effective(value, CEILINGS, found.value)
+        for name, value in layer.values.items():
+            effective[name] = Effective(value, layer.origin)
+    for name, ceiling in ceilings.items():
+        found = effective[name]
+        value = clamped(BY_NAME[name], found.value, ceiling)
+        if value != found.value:
+            effective[name] = Effective(value, CEILINGS, found.value)
+    return Policy(effective)
 
 
 def clamped(key: Key[Any], value: Any, ceiling: Any) -> Any:
