@@ -20,7 +20,7 @@ PERIOD = any_of(
     시간당|일일
     в минуту|в секунду|в час|в день|в сутки|por (?:minuto|segundo|hora|dia)
     par (?:minute|seconde|heure|jour)
-    pro (?:minute|sekunde|stunde|tag)
+    (?:pro|je|in der) (?:minute|sekunde|stunde|tag)|minuten(?:kontingent|limit|grenze)
 """,
     MORE.period,
 )
@@ -72,6 +72,7 @@ QUOTA = any_of(
     hard (?:\w+ )?(?:limit|cap)\b|(?:limited to|limit of) \d.{{0,30}}(?:/|\bper\b|\ba\b) ?month
 """
     r"""
+    non-?payment|\bunpaid\b
     free (?:\w+ )?quota exceeded|plan and billing|overdue|past due|arrear|good standing
     credit balance|account balance
     insufficient[ _]?(?:account |user |token )?(?:balance|quota|credit|fund)
@@ -109,7 +110,7 @@ QUOTA = any_of(
 QUOTA_OF_A_PERIOD = any_of(r"""
     throttling\.|(?<!free )allocated quota exceeded|aliyun|alibabacloud
     quota exceeded for (?:quota )?metric
-    rate limit exceeded|per[ _]minute
+    rate limit exceeded|per[ _]minute|\bhourly
 """)
 
 CONTENT_FILTER = any_of(
@@ -128,6 +129,7 @@ CONTENT_FILTER = any_of(
     유해|정책.{0,8}위반
     недопустим\w+ (?:содерж|контент)|политик\w+ (?:содерж|контент|безопасн|использ)
     запрещенн?\w+ (?:содерж|контент)
+    (?:отклон|заблокир)\w+ .{0,20}модераци|модераци\w+ .{0,20}(?:отклон|заблокир)
     чувствительн\w+ (?:тем|содерж|контент)|наруша\w+ .{0,30}(?:правил|политик)
     фильтр\w* (?:содерж|контент)
     contenido (?:inapropiado|inadecuado|sensible|prohibido|danino)
@@ -263,6 +265,8 @@ FORMAT = any_of(
     parametro|formato|obligatori|obrigatori|\bvaci[oa]|vazi[oa]|parametre|obligatoire|\bvide\b
     ungultig\w* (?:parameter|wert|anfrage|format)|erforderlich|\bleer\b|\brolle|\bfehl(?:t|en)\b
     manquant
+    \brol\b|\bdeben? (?:ser|alternar|tener)\b|\bdevem? (?:ser|alternar|ter)\b
+    \bdoi(?:t|vent) (?:etre|alterner|avoir)\b|\bmuss(?:en)? .{0,40}(?:sein|abwechseln|haben|beginnen)
 """,
     MORE.format,
 )

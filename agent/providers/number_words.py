@@ -18,6 +18,15 @@ REQUESTED = re.compile(
     r"request(?:ed|s|ing)?(?: is|:| of| for| has| contains|(?: alone)? needs)? ?(?:about )?"
     r"(?P<number>\d{2,9})\b"
 )
+# One request, as what the number directly after it is about: in the singular, and not what was used.
+ONE_REQUEST = re.compile(
+    r"(?:\brequest(?!s|ed)|\bprompt\b|\brequete(?!s)|\bsolicitud(?!es)|\bpeticion(?!es)|\bsolicitacao"
+    r"|\brequisicao|\brichiesta|\banfrage(?!n)|запрос(?!ов|ы|ам|ах)|请求|請求|リクエスト|요청|\baanvraag"
+    r"|\bzapytani[ea]\b|\bistek\b|\byeu cau)[^\d,;]{0,32}$"
+)
+USED_UP = re.compile(
+    r"\bused\b|so far|verbraucht|utilise|utilizad|consum|использ|израсход|已用|已使用|使用済|사용"
+)
 # Of one request, with signs.
 OVER_MINUTE = re.compile(
     r"(?:single|one) request .{0,60}?(?P<asked>\d{2,9}) ?> ?(?P<limit>\d{2,9})"
@@ -36,7 +45,7 @@ WAIT_UNITS = (
     (r"ms|milliseconds?|毫秒|ミリ秒", 0.001),
     (
         either(
-            r"sec(?:ond)?s?|秒钟|秒鐘|秒|секунд[аыу]?|segundos?|secondes?|sekunden?|초|s",
+            r"sec(?:ond)?s?|秒钟|秒鐘|秒|секунд[аыу]?|сек|с|segundos?|secondes?|sekunden?|초|s",
             MORE.seconds,
         ),
         1.0,
@@ -48,7 +57,7 @@ _AMOUNT = rf"{_FIGURE} ?(?:{_UNIT})(?![a-zа-я])"
 WAIT_PART = any_of(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
 _LATER = either(
     r"again|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
-    r"nouveau|reessay\w*|patient\w*|warten",
+    r"intent\w*|tent\w+ em|nouveau|reessay\w*|patient\w*|warten",
     MORE.later,
 )
 _BEHIND_WAIT = either(

@@ -118,10 +118,19 @@ def requested_over_limit(text: str) -> tuple[int, int] | None:
     if signs is not None:
         return int(signs["limit"]), int(signs["asked"])
     limit, asked = number_words.MINUTE_LIMIT.search(text), number_words.REQUESTED.search(text)
-    if limit is None or asked is None:
+    if limit is not None and asked is not None:
+        pair = int(limit["number"]), int(asked["number"])
+        return pair if pair[1] > pair[0] else None
+    return _one_over_another(text)
+
+
+def _one_over_another(text: str) -> tuple[int, int] | None:
+    """Of two numbers of tokens the larger, where it is said of one request, over the smaller."""
+    values = sorted({number.value for number in _numbers(text)})
+    if len(values) != 2 or not vocabulary.TOKEN.search(text) or number_words.USED_UP.search(text):
         return None
-    pair = int(limit["number"]), int(asked["number"])
-    return pair if pair[1] > pair[0] else None
+    before = text[: text.index(str(values[1]))]
+    return (values[0], values[1]) if number_words.ONE_REQUEST.search(before) else None
 
 
 def _joined(text: str) -> str:

@@ -32,6 +32,7 @@ _WINDOW = r"""
     token (?:limit|budget|capacity|maximum)|(?:input|prompt|length) (?:limit|capacity)
     model'?s? (?:\w+ )?(?:limit|max)|max\w* (?:of )?\d+ tokens|max\w* tokens
     limit of \d[\d,.]* ?(?:tokens|$)
+    what (?:this|the|your) model (?:can|is able to) (?:hold|take|handle|accept|process|fit|read)
     上下文|token ?(?:数|數)?(?:量)?(?:上限|限制)
     (?:长度|長度|模型|输入|輸入)(?:的)?(?:长度|長度)?(?:上限|限制)
     最大(?:的)?(?:输入|輸入|token|长度|長度|允许)|窗口|視窗
