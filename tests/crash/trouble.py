@@ -91,6 +91,7 @@ async def _model_cuts(world: World, choice: int) -> None:
 
 async def _model_goes(world: World, choice: int) -> None:
     port = world.llm.port
+    world.model.break_off()
     await world.llm.aclose()
     await asyncio.sleep(AWAY_S)
     await world.llm.start(port)

@@ -230,6 +230,12 @@ class Model:
     cut_off: set[int] = field(default_factory=set)
     """Calls whose answer broke off: what was shown of it stays, with a note that it is tried again."""
 
+    answered: list[tuple[LlmRequest, int]] = field(default_factory=list)
+
+    def break_off(self) -> None:
+        """Whatever is being said now ends with the server."""
+        self.cut_off |= {call for request, call in self.answered if not request.finished}
+
     def answer(self, request: LlmRequest) -> Reply | HttpReply:
         """The default answer of the server: tools first, then words."""
         self._look(request)
@@ -238,6 +244,7 @@ class Model:
             assert isinstance(trouble, HttpReply)
             return trouble
         self.calls += 1
+        self.answered.append((request, self.calls))
         found, rounds = _newest_question(request)
         kinds = {kind for _, kind in found}
         most = 2 if "tools" in kinds else 1 if "tool" in kinds else 0
