@@ -153,7 +153,7 @@ class Forks:
             with theirs:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "tests.bridge.cli.forks"],
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     cwd=ROOT,
                     env={"PATH": os.environ["PATH"], **PYTHON_ENVIRON},
                     start_new_session=True,  # Ctrl-C in the terminal of the tests is theirs
