@@ -72,7 +72,7 @@ class Mending:
             case K.FORMAT:
                 if self._once(K.FORMAT) and await self._working.plainer():
                     return True
-                return await self._working.reset(self._model.sizes)
+                return await self._working.reset()
             case K.MEDIA:
                 if self._once(K.MEDIA) and await self._working.smaller_images(self._shrink):
                     return True

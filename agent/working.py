@@ -127,10 +127,15 @@ class WorkingCopy:
             self._trial = None
             self._untried = list(overflow.LADDER)
 
-    async def reset(self, sizes: Sizes) -> bool:
-        """The last rung at once; false when it was tried or makes nothing smaller."""
-        self._untried = [rung for rung in self._untried if rung is Rung.RESET]
-        return await self.climb(0, sizes)
+    async def reset(self) -> bool:
+        """The last rung at once, for a form that is refused: it may be any earlier message's, however
+        short. False when it was tried, or nothing is earlier."""
+        tried, self._untried = Rung.RESET not in self._untried, []
+        trimmed = overflow.reset(self._working, self._whole_turn)
+        if tried or not trimmed.dropped:
+            return False
+        await self._take(trimmed, Rung.RESET)
+        return True
 
     async def _try(self, rung: Rung, target: int, sizes: Sizes) -> Trimmed | None:
         working = self._working

@@ -102,3 +102,17 @@ async def test_what_one_provider_stated_says_nothing_of_the_model_to_fall_back_o
     assert await fixture.run(history(10)).execute() == "from the other"
     assert SIZES.request(other.requests[-1]) > 3_000
     assert len(fixture.keeper.bounds) == 1
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+async def test_a_form_that_is_refused_leaves_with_the_first_question_however_short(
+    turns: int,
+) -> None:
+    """What is refused is not its size, and a chat must not be dead until it has grown."""
+    old = [m for n in range(turns) for m in (user_text(f"q{n}"), assistant_text(f"a{n}"))]
+    refused = ProviderError("scripted", Refusal(K.FORMAT, 400))
+    fixture = Fixture([refused, "done"])
+    assert await fixture.run([*old, user_text("now")]).execute() == "done"
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.RESET]
+    assert [m.text for m in fixture.provider.requests[-1].messages if m.text.endswith("now")]
+    assert "q0" not in str(fixture.provider.requests[-1].messages)
