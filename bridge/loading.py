@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from agent.context import Turn, Working, brief
 from agent.history import lost_result
-from agent.messages import Message, TextBlock
+from agent.messages import Block, Message, TextBlock, ToolUseBlock
+from agent.overflow import executed
 from memory.conversations import Context, StoredMessage
 
 INTERRUPTED_MARK = "[This answer was interrupted.]"
@@ -26,17 +27,18 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A run with its question, and the row id under which that is stored."""
+    """A run with its question, and the row id under which that is stored. `before` stands before the
+    question in the working copy alone."""
 
     run_id: str
     question: Message
     id: int
+    before: str = ""
 
 
-def load(context: Context, asked: Asked | None, heard: str = "") -> Loaded:
+def load(context: Context, asked: Asked | None) -> Loaded:
     """The conversation as turns; the run's own ends with its question, which stands even where the
-    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old.
-    `heard` stands before the question in this copy alone."""
+    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old."""
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
@@ -52,8 +54,8 @@ def load(context: Context, asked: Asked | None, heard: str = "") -> Loaded:
     if asked is not None and not any(m.run_id == asked.run_id for m in context.messages):
         turns.append((asked.question,))
         starts.append(asked.id)
-    if heard and asked is not None:
-        turns[-1] = (_with(heard, turns[-1][0]), *turns[-1][1:])
+    if asked is not None and asked.before:
+        turns[-1] = (_with(asked.before, turns[-1][0]), *turns[-1][1:])
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:
@@ -71,6 +73,19 @@ def without_run(context: Context, run_id: str | None) -> Context:
     return replace(context, messages=tuple(m for m in context.messages if m.run_id != run_id))
 
 
+def effects_of(context: Context, run_id: str | None, tools: Collection[str]) -> str:
+    """One sentence that names the calls of these tools which a run has made; empty without any. A
+    question that is answered anew must not have them made twice."""
+    turn = (m.message for m in context.messages if m.run_id == run_id)
+    return executed(tuple(replace(one, blocks=tuple(_of(tools, one))) for one in turn))
+
+
+def _of(tools: Collection[str], message: Message) -> Iterator[Block]:
+    for block in message.blocks:
+        if not isinstance(block, ToolUseBlock) or block.name in tools:
+            yield block
+
+
 def closed(turn: Turn) -> Turn:
     """The turn with an end: one whose end was lost in a crash gets results for its open calls and
     says that it was interrupted. In memory only."""
@@ -82,8 +97,8 @@ def closed(turn: Turn) -> Turn:
     return (*ended, Message("assistant", (TextBlock(INTERRUPTED_MARK),)))
 
 
-def _with(heard: str, question: Message) -> Message:
-    return replace(question, blocks=(TextBlock(heard), *question.blocks))
+def _with(before: str, question: Message) -> Message:
+    return replace(question, blocks=(TextBlock(before), *question.blocks))
 
 
 def _messages(rows: Sequence[StoredMessage]) -> list[StoredMessage]:

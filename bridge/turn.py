@@ -21,7 +21,7 @@ from bridge.lanes import ActiveRun, Outcome
 from bridge.limits.budget import RunBudget, Spender
 from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
 from bridge.limits.prompt import instructions_of
-from bridge.loading import Asked, load, without_run
+from bridge.loading import Asked, effects_of, load, without_run
 from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.run_memory import RunMemory
@@ -109,6 +109,7 @@ class Turn:
             ),
         )
         self._journal.begun()
+        done = effects_of(context, plan.retry_of, self._acting())
         context = without_run(context, plan.retry_of)
         memory = self._ran.memory = RunMemory(
             services,
@@ -118,7 +119,7 @@ class Turn:
             own_words=own_words,
             new_messages=self._new_messages,
         )
-        asked = Asked(plan.run_id, question, id_)
+        asked = Asked(plan.run_id, question, id_, "\n\n".join(filter(None, (plan.heard, done))))
         agent = self._ran.agent = await self._prepare(run, context, asked, memory)
         to = plan.question.newest.address
         async with services.slots.one((to.channel, to.account, to.chat), (to.channel, plan.person)):
@@ -167,7 +168,7 @@ class Turn:
     ) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(context, asked, plan.heard)
+        loaded = load(context, asked)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
@@ -202,6 +203,11 @@ class Turn:
     def _spender(self) -> Spender:
         plan = self._plan
         return Spender(plan.session, plan.question.newest.address, plan.person, plan.policy)
+
+    def _acting(self) -> frozenset[str]:
+        """Tools that change something outside of the memory."""
+        specs = (tool.spec for tool in self._services.more_tools)
+        return frozenset(spec.name for spec in specs if spec.side_effects)
 
     def _tools(self, memory: RunMemory) -> Sequence[Tool]:
         session, services = self._plan.session, self._services

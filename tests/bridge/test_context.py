@@ -12,13 +12,24 @@ import pytest
 
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import repair, violations
-from agent.messages import Message, ToolUseBlock, assistant_text, user_text
+from agent.messages import JsonObject, Message, ToolUseBlock, assistant_text, user_text
 from agent.testing import ScriptedProvider, calls, refusal
+from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.compaction import Compaction
 from bridge.loading import INTERRUPTED_MARK, Asked, load
 from channels.base import Attachment
 from memory.conversations import Boundary, Context, StoredMessage
 from tests.bridge.bed import Bed, bed, chat_model
+
+
+class Silent:
+    """A tool that says "done"."""
+
+    def __init__(self, name: str, *, side_effects: bool) -> None:
+        self.spec = ToolSpec(name, name, {"type": "object"}, side_effects=side_effects)
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        return ToolOutput.of("done")
 
 
 def stored(run: str, *messages: Message, first: int = 1) -> list[StoredMessage]:
@@ -285,6 +296,21 @@ async def test_a_question_that_is_taken_up_needs_its_file_no_more(tmp_path: Path
         await it.until(lambda: it.channel.finals)
         assert it.channel.finals == ["read it"]
         assert "the file's words" in it.said()[0][1]
+
+
+async def test_a_retry_tells_the_model_what_has_taken_effect_already(tmp_path: Path) -> None:
+    pay, look = Silent("pay", side_effects=True), Silent("look", side_effects=False)
+    steps = [calls(("a", "pay", {}), ("b", "look", {})), "Paid.", "Paid before."]
+    async with bed(tmp_path, steps, more_tools=[pay, look]) as it:
+        await it.ask("pay it")
+        assert await it.ask("/retry") == "Paid before."
+        (asked,) = it.provider.requests[-1].messages
+        assert "executed for this question already" in asked.text
+        assert "pay(" in asked.text
+        assert "look(" not in asked.text
+        assert asked.text.endswith("pay it")
+        stored = await it.database.read("SELECT body FROM messages")
+        assert not any("executed for this question" in str(row[0]) for row in stored)
 
 
 async def test_a_retry_without_an_answer_leaves_the_earlier_one_in_place(tmp_path: Path) -> None:
