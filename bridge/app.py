@@ -44,6 +44,7 @@ from bridge.registry import access_rules, build_channels
 from bridge.reloading import Reloading, Source
 from bridge.scheduler import Handler
 from bridge.settings import Limits
+from bridge.sharing import Sharing
 from bridge.signals import Signals
 from bridge.slots import Slots
 from bridge.storing import storing
@@ -285,7 +286,10 @@ def turn_services(
     policies = chat_policies(layers_of(config), data, database, chats, known)
     folder = data / MEMORY
     notebook = Notebook(database, folder)
-    ground = MemoryGround(database, folder, usage, gate, ratios, policies, notebook, errors.report)
+    sharing = Sharing(config.memory.shared, lambda: chats.moves)
+    ground = MemoryGround(
+        database, folder, usage, gate, ratios, policies, notebook, errors.report, sharing
+    )
     return TurnServices(
         conversations=Conversations(database),
         inbox=Inbox(database),

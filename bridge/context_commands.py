@@ -19,7 +19,6 @@ from bridge.limits.prompt import instructions_of
 from bridge.loading import load
 from bridge.outage import Outages
 from bridge.run_memory import snapshot_room
-from bridge.session import chat_scope, memory_scope
 from bridge.texts import Say
 from bridge.tools import OWN_SPECS
 from bridge.turn_plan import TurnServices
@@ -58,7 +57,7 @@ class ContextCommands:
             place.key,
             run_id,
             person,
-            memory_scope(message.address),
+            self._services.memory.sharing.scope(message.address),
             zone_of(policy),
         )
         spender = Spender(session, message.address, person, policy)
@@ -98,7 +97,7 @@ class ContextCommands:
             instructions_of(services.settings.instructions, policy),
             group=not message.address.private,
             memory=await services.notebook.snapshots.of(
-                chat_scope(message.address), session, context.boundary_id, room
+                services.memory.sharing.chat(message.address), session, context.boundary_id, room
             ),
         )
         offered = _tool_specs(services, policy) if model.traits.tools else ()

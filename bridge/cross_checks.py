@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from agent.settings import MAX_OUTPUT_TOKENS
 from bridge.limits.checks import policy_faults
+from bridge.sharing import group_fault
 from bridge.suggestions import suggestion
 from bridge.yaml_source import Document, Fault, Value
 
@@ -41,6 +42,12 @@ def cross_faults(document: Document) -> list[Fault]:
         faults.append(
             document.fault(("memory", "notes_model"), _not_among(notes, models, "models"))
         )
+    shared = _section(document.values.get("memory")).get("shared")
+    faults += [
+        document.fault(("memory", "shared", index), fault)
+        for index, name in enumerate(shared if isinstance(shared, list) else [])
+        if isinstance(name, str) and (fault := group_fault(name)) is not None
+    ]
     faults += _budget_faults(
         document, _section(models.get(model)) if isinstance(model, str) else {}
     )

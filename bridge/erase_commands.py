@@ -67,11 +67,10 @@ class EraseCommands:
     async def _step(self, what: What, step: int, message: InboundMessage, say: Say) -> Answer:
         if step == 2:
             return Answer(await self._done(what, message, say), in_place=True)
-        private = message.address.private
         if what == "me":
             told = _told(await self._found(message), say)
         else:
-            told = say("erase_chat_private" if private else "erase_chat_group")
+            told = say(f"erase_chat_{self._services.memory.sharing.audience(message.address)}")
         parts = [told, self._copies(message, say), say("erase_really") if step else ""]
         buttons: tuple[Button, ...] = ()
         if say.capabilities.buttons:
@@ -117,8 +116,8 @@ class EraseCommands:
 
 def _told(found: Found, say: Say) -> str:
     """What goes; lines about the person in chats of several first of all."""
-    lines = [line for trace in found.shared for line in trace.lines]
-    if not found.shared:
+    lines = [line for trace in found.shared for line in trace.lines] + list(found.together)
+    if not found.shared and not lines:
         return say("erase_me", shared="")
     questions = sum(trace.questions for trace in found.shared)
     shown = [f"> {line}" for line in lines[:MOST_SHOWN]]

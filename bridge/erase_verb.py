@@ -75,6 +75,9 @@ def _told(found: Found) -> list[str]:
             f" summaries of older messages, {len(trace.lines)} lines of memory files"
         )
         lines += [f"  {line}" for line in trace.lines]
+    if found.together:
+        lines.append(f"in the memory that groups share: {len(found.together)} lines")
+        lines += [f"  {line}" for line in found.together]
     return lines
 
 

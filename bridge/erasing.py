@@ -22,6 +22,7 @@ from memory.chats import ChatPlace, Chats
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.migrate import KEPT_NAME
 from memory.person_traces import Person, PersonTraces, Trace
+from memory.scopes import SHARED
 
 QUIET_WAIT_S = 10.0  # for answers and notes that are under way in the chats
 
@@ -32,16 +33,18 @@ class Busy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is of a person: their private chats, and traces in those that they share."""
+    """What there is of a person: their private chats, traces in those that they share with others, and
+    lines of the memory that groups have `together`."""
 
     person: Person
     private: tuple[ChatPlace, ...]
     shared: tuple[Trace, ...]
+    together: tuple[str, ...] = ()
 
     def with_private(self, place: ChatPlace) -> Found:
         """And this chat, which is one of theirs."""
         shared = tuple(trace for trace in self.shared if trace.place != place)
-        return Found(self.person, (*self.private, place), shared)
+        return Found(self.person, (*self.private, place), shared, self.together)
 
 
 Quiet = Callable[[Sequence[ChatPlace]], AbstractAsyncContextManager[None]]
@@ -81,12 +84,15 @@ class Eraser:
         known = Person(channel, person, frozenset(names - {plain_name("")}))
         private, shared = await self._traces.chats(channel, person)
         traces = [await self._traces.trace(known, place) for place in shared]
-        return Found(known, tuple(private), tuple(traces))
+        together = await self._traces.together(known)
+        return Found(known, tuple(private), tuple(traces), together)
 
     async def person(self, found: Found, by: str) -> None:
         """All of a person: their private chats as a whole, and what they have left in others."""
         shared = [trace.place for trace in found.shared]
         async with self._quiet([*found.private, *shared]):
+            # First: whose its lines are is known by messages that go then.
+            await self._traces.erase_together(found.person)
             for place in found.private:
                 await self._chat(place, by)
             for place in shared:
@@ -113,7 +119,8 @@ class Eraser:
 
 
 async def erase_folders(chats: Chats, folders: ChatFolders, place: ChatPlace) -> None:
-    """The chat's memory and transcripts. Before its rows: while those are there, it is tried again."""
+    """The chat's own memory and transcripts; what it shares with others stays. Before its rows: while
+    those are there, it is tried again."""
     keys = await chats.session_keys(place)
     scopes = [
         memory_scope(Address(place.channel, place.account, chat, None, private))
@@ -142,6 +149,7 @@ def quiet(holds: Holds, chats: Chats, memory: MemoryParts) -> Quiet:
             try:
                 async with asyncio.timeout(QUIET_WAIT_S):
                     await holds.quiet(*keys)
+                    await stack.enter_async_context(memory.paused((), (SHARED,)))
                     for place in places:
                         sessions = await chats.session_ids(place)
                         scopes = [

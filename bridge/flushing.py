@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from bridge.inbound import load
 from bridge.memory_calls import WAIT_S, Ask, CallFailed, MemoryCalls, PutOff
-from bridge.session import memory_scope
+from bridge.sharing import Sharing
 from bridge.speakers import plain_name
 from channels.base import Address
 from memory.daily import DailyFiles
@@ -56,7 +56,7 @@ class Owner:
     name: str
 
 
-async def owner_of(marks: FlushMarks, session: int) -> Owner | None:
+async def owner_of(marks: FlushMarks, session: int, sharing: Sharing) -> Owner | None:
     """Whose the session is, as of its newest message that is kept."""
     body = await marks.newest_body(session)
     try:
@@ -66,7 +66,7 @@ async def owner_of(marks: FlushMarks, session: int) -> Owner | None:
     if message is None:
         return None
     sender, address = message.sender, message.address
-    return Owner(memory_scope(address), address, sender.id, plain_name(sender.name))
+    return Owner(sharing.scope(address), address, sender.id, plain_name(sender.name))
 
 
 ZoneOf = Callable[[Owner], Awaitable[tzinfo]]
@@ -93,6 +93,7 @@ class Flushing:
         zone_of: ZoneOf | None = None,
         own_tools: Collection[str] = (),
         is_on: Callable[[Owner], Awaitable[bool]] | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self._marks = marks
         self._daily = daily
@@ -101,13 +102,14 @@ class Flushing:
         self._zone_of = zone_of
         self._own_tools = own_tools
         self._is_on = is_on
+        self._sharing = sharing or Sharing()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._failures: dict[int, int] = {}
 
     async def owner(self, session: int) -> Owner | None:
         """Whose the session is; None where nobody has written in it within the time that messages
         are kept."""
-        return await owner_of(self._marks, session)
+        return await owner_of(self._marks, session, self._sharing)
 
     async def is_on(self, owner: Owner) -> bool:
         """Whether their memory is."""
@@ -115,7 +117,8 @@ class Flushing:
 
     async def leave(self, session: int, scope: str, zone: tzinfo) -> None:
         """What a run's context is about to lose is in the files when this returns; a digest where the
-        model fails, is slow, or may not be asked. Raises `OSError`, `StoreError`."""
+        model fails, is slow, or may not be asked. `zone`: where its days begin, as far as nothing is
+        known of its owner. Raises `OSError`, `StoreError`."""
         owner = await self.owner(session)
         try:
             async with asyncio.timeout(URGENT_WAIT_S):
@@ -128,6 +131,8 @@ class Flushing:
                 await self._marks.skip(session)
                 return
             name = owner.name if owner is not None else ""
+            if owner is not None and self._zone_of is not None:
+                zone = await self._zone_of(owner)
             await self._flush(session, _Whose(scope, name, zone), urgent=True)
         finally:
             lock.release()

@@ -7,21 +7,26 @@ from datetime import datetime, timedelta
 from bridge.limits.keys import KEEP_DAYS
 from bridge.limits.policies import ChatPolicies
 from bridge.session import memory_scope
+from bridge.sharing import Sharing
 from channels.base import Address
 from memory.chat_retention import ChatRetention
 from memory.chats import ChatPlace
 
 
-async def clean_chats(policies: ChatPolicies, retention: ChatRetention, now: datetime) -> int:
-    """Each chat by its own days; how many runs and files. Raises `OSError`, `StoreError`."""
+async def clean_chats(
+    policies: ChatPolicies, retention: ChatRetention, sharing: Sharing, now: datetime
+) -> int:
+    """Each chat by its own days, and a memory that several share by the fewest days of one of them; how
+    many runs and files. Raises `OSError`, `StoreError`."""
     deleted = 0
     for place in await retention.chats():
         address = _address(place, private=False)
         await policies.read(address)
         days = policies.of(address, "")[KEEP_DAYS]
         if days is not None:
-            scopes = [memory_scope(_address(place, private=private)) for private in (True, False)]
-            deleted += await retention.clean(place, scopes, now - timedelta(days=days))
+            scopes = {memory_scope(_address(place, private=private)) for private in (True, False)}
+            scopes.add(sharing.scope(address))
+            deleted += await retention.clean(place, sorted(scopes), now - timedelta(days=days))
     if deleted:
         await retention.scrub()
     return deleted

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Literal
 
@@ -87,8 +87,8 @@ class MemoryCalls:
         """Tokens that a call may read beside its instructions."""
         return round(self.model.context_tokens * ROOM)
 
-    async def admit(self, session: int) -> None:
-        """Raises `PutOff` when no call may be made now for this session's chat."""
+    async def admit(self, session: int) -> Allowance | None:
+        """What this session's chat may use. Raises `PutOff` when no call may be made now for it."""
         try:
             await self._gate.check(1)
         except LimitReached as error:
@@ -99,6 +99,7 @@ class MemoryCalls:
         allowance = None if self._allowance is None else await self._allowance(session)
         if allowance is not None:
             await self._admit_in_chat(allowance)
+        return allowance
 
     async def _admit_in_chat(self, allowance: Allowance) -> None:
         """What is booked to nobody is what the memory has used."""
@@ -119,7 +120,7 @@ class MemoryCalls:
 
     async def ask(self, ask: Ask, wait_s: float = WAIT_S) -> str:
         """The answer. Raises `PutOff`, `CallFailed`."""
-        await self.admit(ask.session)
+        allowance = await self.admit(ask.session)
         completed: Completed | None = None
         outcome: CallOutcome = "cancelled"
         request = self._request(ask)
@@ -131,7 +132,9 @@ class MemoryCalls:
             outcome = "failed"
             raise CallFailed(f"{type(error).__name__}: {error}") from error
         finally:
-            await self._book(ask, request, completed, outcome)
+            # The days of a shared memory are not those of the chat that pays.
+            zone = ask.zone if allowance is None else allowance.zone
+            await self._book(replace(ask, zone=zone), request, completed, outcome)
         if completed is None or completed.stop_reason in _CUT:
             raise CallFailed("the answer was cut off")
         return completed.message.text.strip()

@@ -13,7 +13,6 @@ from bridge.memory_buttons import delete_buttons, undo_button
 from bridge.overnight import outcome
 from bridge.private_talks import PrivateTalks
 from bridge.rights import Rights
-from bridge.session import chat_scope, memory_scope
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
@@ -45,6 +44,7 @@ class MemoryCommands:
         self._talks = talks
         self._services = services
         self._notebook = services.notebook
+        self._sharing = services.memory.sharing
         self._rights = rights
 
     @property
@@ -61,7 +61,7 @@ class MemoryCommands:
     async def turn_off(self, message: InboundMessage, _place: SessionPlace, say: Say) -> str:
         """Nothing is added and looked at from now on; what there is stays."""
         await self._services.memory.switch.turn(message.address, message.sender.id, on=False)
-        chat = chat_scope(message.address)
+        chat = self._sharing.chat(message.address)
         entries = size(await self._notebook.files.load(chat.scope)).entries
         days = await asyncio.to_thread(self._days, chat)
         return say("memory_off", entries=entries, days=len(days))
@@ -89,14 +89,14 @@ class MemoryCommands:
             return refusal(refused, say)
         if words:
             return say("memory_how")
-        chat = chat_scope(message.address)
+        chat = self._sharing.chat(message.address)
         lines = await self._notebook.files.load(chat.scope)
         taken = size(lines)
         entries = [shown for line in lines if (shown := _shown(line, say))]
         days = await asyncio.to_thread(self._days, chat)
         night = await self._services.memory.nights.newest(chat.scope)
         parts = [
-            say("memory_who_private" if message.address.private else "memory_who_group"),
+            say(f"memory_who_{self._sharing.audience(message.address)}"),
             "" if await self._is_on(message) else say("memory_is_off"),
             "\n".join(entries) or say("memory_none"),
             say(
@@ -121,7 +121,7 @@ class MemoryCommands:
             return say("remember_what")
         if self._talks.of(message.address) is not None:
             return say("private_no_memory")
-        chat, private = chat_scope(message.address), message.address.private
+        chat = self._sharing.chat(message.address)
         policy = self._services.policies.of(message.address, message.sender.id)
         if not await self._is_on(message):
             return say("memory_is_off")
@@ -134,7 +134,7 @@ class MemoryCommands:
             )
         except FactsRefused as refused:
             return refusal(refused, say)
-        where = "private" if private else "group"
+        where = self._sharing.audience(message.address)
         text = say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
         return Answer(text, undo_button(receipt.changes[0], say))
 
@@ -143,7 +143,7 @@ class MemoryCommands:
         words = message.command.args.strip() if message.command else ""
         if not words:
             return say("forget_what")
-        chat = chat_scope(message.address)
+        chat = self._sharing.chat(message.address)
         refs = [ref_of(word.strip(",")) for word in words.split()]
         named = [ref for ref in refs if ref is not None]
         try:
@@ -163,7 +163,7 @@ class MemoryCommands:
         self, message: InboundMessage, chat: ChatScope, receipt: Receipt, say: Say
     ) -> Answer:
         """The messages that said it are out of sight already; whether they are deleted is asked."""
-        where = "private" if message.address.private else "group"
+        where = self._sharing.audience(message.address)
         text = say(f"memory_forgotten_{where}", number=receipt.number)
         everything = await self._rights.over_all(message)
         runs = await self._notebook.said_before.runs(
@@ -178,7 +178,7 @@ class MemoryCommands:
         return Answer(text, delete_buttons(receipt.changes, say))
 
     async def _undo(self, message: InboundMessage, say: Say) -> str:
-        gone, back = await self._notebook.undo(chat_scope(message.address))
+        gone, back = await self._notebook.undo(self._sharing.chat(message.address))
         return undone_lines(gone, back, say)
 
     async def _tidy(self, message: InboundMessage, say: Say) -> str:
@@ -188,7 +188,7 @@ class MemoryCommands:
         jobs = self._services.memory.jobs
         night = None
         if jobs is not None:
-            night = await jobs.tidy(memory_scope(message.address), datetime.now(UTC))
+            night = await jobs.tidy(self._sharing.scope(message.address), datetime.now(UTC))
         return say("night_same") if night is None else outcome(night, say)
 
     def _days(self, chat: ChatScope) -> list[str]:

@@ -22,10 +22,12 @@ from bridge.flushing import Flushing, Owner, ZoneOf
 from bridge.memory_calls import CallFailed, PutOff
 from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.session import chat_of_scope
+from bridge.sharing import Sharing
 from memory.errors import StoreError
-from memory.flushed import FlushMarks
+from memory.flushed import FlushMarks, OpenSession
 from memory.jobs import Jobs
 from memory.nights import Night
+from memory.scopes import SHARED
 from memory.settings import MemorySettings
 
 log = logging.getLogger(__name__)
@@ -55,6 +57,7 @@ class MemoryJobs:
         zone_of: ZoneOf,
         report: Report,
         jobs: Jobs,
+        sharing: Sharing | None = None,
     ) -> None:
         self._settings = settings
         self._marks = marks
@@ -63,6 +66,7 @@ class MemoryJobs:
         self._zone_of = zone_of
         self._report = report
         self._jobs = jobs
+        self._sharing = sharing or Sharing()
         self._planned_on: date | None = None
         self._sessions: set[int] = set()  # those whose scope was planned because they were flushed
         self._at_work: Counter[str] = Counter()  # scopes
@@ -139,10 +143,12 @@ class MemoryJobs:
 
     async def _tidy(self, scope: str, now: datetime) -> Night | None:
         await self._flush_chat(scope, now)
-        for session in await self._marks.sessions_of(chat_of_scope(scope)):
+        for session in await self._payers(scope):
             owner = await self._flushing.owner(session)
             if owner is not None and owner.scope == scope:
                 if not await self._flushing.is_on(owner):
+                    if scope == SHARED:
+                        continue  # another chat's may be on
                     return None
                 zone = await self._zone_of(owner)
                 day = now.astimezone(zone).date()
@@ -160,9 +166,24 @@ class MemoryJobs:
 
     # ------------------------------------------------------------------------------------------------
 
+    async def _payers(self, scope: str) -> list[int]:
+        """Those whose chat may pay for the night, the first one that can does: of a shared memory the
+        chat that the operator has listed first."""
+        if scope != SHARED:
+            return await self._marks.sessions_of(chat_of_scope(scope))
+        chats = self._sharing.in_order()
+        return [id_ for chat in chats for id_ in await self._marks.sessions_in(*chat)]
+
+    async def _open_sessions(self, scope: str, now: datetime) -> list[OpenSession]:
+        if scope != SHARED:
+            return await self._marks.open_sessions(now, chat_of_scope(scope))
+        together = self._sharing.together()
+        found = await self._marks.open_sessions(now)
+        return [one for one in found if (one.channel, one.chat) in together]
+
     async def _flush_chat(self, scope: str, now: datetime) -> int:
         entries = 0
-        for found in await self._marks.open_sessions(now, chat_of_scope(scope)):
+        for found in await self._open_sessions(scope, now):
             owner = await self._flushing.owner(found.session)
             if owner is not None and owner.scope == scope:
                 entries += await self._flush(found.session, owner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from bridge.memory_calls import Allowance, AllowanceOf, MemoryCalls
 from bridge.memory_jobs import MemoryJobs, Report
 from bridge.memory_switch import MemorySwitch
 from bridge.ratios import Ratios
-from bridge.session import chat_of_scope, memory_scope
+from bridge.sharing import Sharing
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Address
 from memory.daily import DailyFiles
@@ -31,7 +31,7 @@ from memory.memory_tools import FORGET_TOOL, REMEMBER_TOOL
 from memory.nights import Nights
 from memory.notebook import Notebook
 from memory.off import MemoryOff
-from memory.scopes import ChatScope
+from memory.scopes import SHARED
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore
 
@@ -51,6 +51,7 @@ class MemoryParts:
     jobs: MemoryJobs | None
     switch: MemorySwitch
     tells: bool = True
+    sharing: Sharing = field(default_factory=Sharing)
 
     @asynccontextmanager
     async def paused(self, sessions: Sequence[int], scopes: Sequence[str]) -> AsyncGenerator[None]:
@@ -64,7 +65,7 @@ class MemoryParts:
 
     def at_work(self, address: Address) -> bool:
         """Whether the memory of that chat is being tidied."""
-        return self.jobs is not None and self.jobs.at_work(memory_scope(address))
+        return self.jobs is not None and self.jobs.at_work(self.sharing.scope(address))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class MemoryGround:
     policies: ChatPolicies
     notebook: Notebook
     report: Report
+    sharing: Sharing
 
 
 def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> MemoryParts:
@@ -86,45 +88,50 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     settings = config.memory
     marks, daily = FlushMarks(ground.database), DailyFiles(ground.folder)
     tombstones, nights = Tombstones(ground.database), Nights(ground.database, daily)
-    zone = _zones(ground.policies)
+    sharing = ground.sharing
+    zone = _zones(ground.policies, config.zone)
     switch = MemorySwitch(MemoryOff(ground.database), marks, ground.policies)
 
     async def is_on(owner: Owner) -> bool:
         return await switch.is_on(owner.address, owner.person)
 
     if not models.usual:
-        flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS, is_on)
-        return MemoryParts(flushing, nights, None, switch, settings.tell_overnight)
+        flushing = Flushing(marks, daily, tombstones, None, zone, OWN_TOOLS, is_on, sharing)
+        return MemoryParts(flushing, nights, None, switch, settings.tell_overnight, sharing)
     calls = MemoryCalls(
         _corrected(models.notes or models.usual[0], ground.ratios),
         ground.usage,
         ground.gate,
         settings.budget_percent / 100,
-        _allowances(marks, ground.policies),
+        _allowances(marks, ground.policies, sharing),
     )
-    flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS, is_on)
+    flushing = Flushing(marks, daily, tombstones, calls, zone, OWN_TOOLS, is_on, sharing)
 
     async def changed(scope: str) -> None:
-        await ground.notebook.refresh(ChatScope(scope, *chat_of_scope(scope)))
+        await ground.notebook.refresh(sharing.whole(scope))
 
     stores = NightStores(ground.notebook.files, daily, nights, tombstones, changed)
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     rows = Jobs(ground.database)
-    jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows)
-    return MemoryParts(flushing, nights, jobs, switch, settings.tell_overnight)
+    jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows, sharing)
+    return MemoryParts(flushing, nights, jobs, switch, settings.tell_overnight, sharing)
 
 
-def _zones(policies: ChatPolicies) -> ZoneOf:
+def _zones(policies: ChatPolicies, shared: tzinfo) -> ZoneOf:
+    """`shared`: where the days of a memory begin that is of several chats."""
+
     async def zone(owner: Owner) -> tzinfo:
+        if owner.scope == SHARED:
+            return shared
         await policies.read(owner.address)
         return zone_of(policies.of(owner.address, owner.person))
 
     return zone
 
 
-def _allowances(marks: FlushMarks, policies: ChatPolicies) -> AllowanceOf:
+def _allowances(marks: FlushMarks, policies: ChatPolicies, sharing: Sharing) -> AllowanceOf:
     async def allowance(session: int) -> Allowance | None:
-        owner = await owner_of(marks, session)
+        owner = await owner_of(marks, session, sharing)
         if owner is None:
             return None
         address = owner.address

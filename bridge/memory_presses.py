@@ -8,7 +8,6 @@ from bridge.answers import Answer, Handlers
 from bridge.memory_buttons import ACTION, KEEP, SHOW, deleted, undone, undone_night
 from bridge.memory_commands import MemoryCommands, member, refusal, undone_lines
 from bridge.rights import Rights
-from bridge.session import chat_scope
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
@@ -21,6 +20,7 @@ class MemoryPresses:
 
     def __init__(self, services: TurnServices, rights: Rights, commands: MemoryCommands) -> None:
         self._notebook = services.notebook
+        self._sharing = services.memory.sharing
         self._rights = rights
         self._commands = commands
 
@@ -39,7 +39,7 @@ class MemoryPresses:
         try:
             if (change := undone(value)) is not None:
                 await self._notebook.take_back(
-                    chat_scope(message.address), member(message, self._rights), change
+                    self._sharing.chat(message.address), member(message, self._rights), change
                 )
                 return Answer(say("memory_undone"), spent=True)
             if (night := undone_night(value)) is not None:
@@ -53,13 +53,13 @@ class MemoryPresses:
     async def _undo_night(self, message: InboundMessage, night: date, say: Say) -> Answer:
         if not await self._rights.over_all(message):
             return Answer(say("admins_only"))
-        changed = await self._notebook.undo_night(chat_scope(message.address), night)
+        changed = await self._notebook.undo_night(self._sharing.chat(message.address), night)
         return Answer(undone_lines(*changed, say), spent=True, apart=True)
 
     async def _delete(self, message: InboundMessage, first: int, last: int, say: Say) -> Answer:
         """In a group members delete what they have asked themselves."""
         everything = await self._rights.over_all(message)
         person = None if everything else message.sender.id
-        chat, said = chat_scope(message.address), self._notebook.said_before
+        chat, said = self._sharing.chat(message.address), self._notebook.said_before
         runs = await said.runs(chat, first, last, person=person)
         return Answer(say("messages_deleted", count=await said.delete(runs)), spent=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bridge.limits.keys import MEMORY
 from bridge.limits.policies import ChatPolicies
-from bridge.session import chat_scope
+from bridge.session import memory_scope
 from channels.base import Address
 from memory.flushed import FlushMarks
 from memory.off import MemoryOff
 
 
 class MemorySwitch:
-    """While it is off nothing is added, and nothing is shown to a model; what there is stays."""
+    """While it is off nothing is added, and nothing is shown to a model; what there is stays. Each chat
+    has a switch of its own, also where it shares a memory: it puts out nobody else's."""
 
     def __init__(self, off: MemoryOff, marks: FlushMarks, policies: ChatPolicies) -> None:
         self._off = off
@@ -27,12 +28,12 @@ class MemorySwitch:
         await self._policies.read(address)
         if not self.is_allowed(address, person):
             return False
-        return not await self._off.holds(chat_scope(address).scope)
+        return not await self._off.holds(memory_scope(address))
 
     async def turn(self, address: Address, person: str, *, on: bool) -> None:
         """What was said while it was off is not noted later."""
-        chat = chat_scope(address)
+        place = (address.channel, address.account, address.chat)
         if on:
-            for session in await self._marks.sessions_of((chat.channel, chat.account, chat.chat)):
+            for session in await self._marks.sessions_of(place):
                 await self._marks.skip(session)
-        await self._off.switch(chat.scope, person, off=not on)
+        await self._off.switch(memory_scope(address), person, off=not on)

@@ -10,6 +10,7 @@ from bridge.texts import Say
 from channels.base import Button
 from memory.errors import StoreError
 from memory.nights import Night, Nights
+from memory.scopes import ChatScope
 
 log = logging.getLogger(__name__)
 
@@ -17,11 +18,11 @@ TOLD_WITHIN = timedelta(days=7)  # later it is no news
 _COUNTS = ("added", "merged", "corrected", "dropped")
 
 
-async def overnight(nights: Nights, scope: str, say: Say) -> tuple[str, tuple[Button, ...]]:
-    """The line and its buttons, once for each night that changed something; empty when there is nothing
-    to tell."""
+async def overnight(nights: Nights, chat: ChatScope, say: Say) -> tuple[str, tuple[Button, ...]]:
+    """The line and its buttons, once in a chat for each night that changed something; empty when there
+    is nothing to tell."""
     try:
-        night = await nights.to_tell(scope, datetime.now(UTC) - TOLD_WITHIN)
+        night = await nights.to_tell_in(chat, datetime.now(UTC) - TOLD_WITHIN)
     except StoreError as error:
         log.warning("what the night changed is told another time: %s", error)
         return "", ()

@@ -45,7 +45,7 @@ class PrivacyCommands:
         keep, days = storing.keep, storing.backup_days
         own = policy[KEEP_DAYS]
         companies = storing.companies(policy[MODEL])
-        where = "private" if address.private else "group"
+        where = self._services.memory.sharing.audience(address)
         parts = [
             say("privacy_stranger") if stranger else "",
             say(

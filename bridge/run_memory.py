@@ -12,7 +12,7 @@ from bridge.limits.keys import WHO_CAN_TEACH
 from bridge.memory_buttons import undo_buttons
 from bridge.memory_parts import OWN_TOOLS
 from bridge.rights import is_among
-from bridge.session import chat_scope
+from bridge.sharing import Audience
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnPlan, TurnServices
@@ -50,7 +50,7 @@ class RunMemory:
         self._passed_on: set[str] = set()
         self._on = self._teaches = False  # until it has begun
         newest = plan.question.newest
-        self._chat = chat_scope(newest.address)
+        self._chat = services.memory.sharing.chat(newest.address)
         name = plain_name(newest.sender.name)
         by = Member(plan.person, name, self._may_change_all, plan.run_id)
         self._memory = MemoryOfRun(services.notebook, self._chat, by, own_words, self._heard)
@@ -125,9 +125,8 @@ def snapshot_room(models: Iterable[ChatModel]) -> int:
     return min(MOST_SNAPSHOT, *(model.context_tokens // SHARE_OF_WINDOW for model in models))
 
 
-def receipt_lines(say: Say, receipts: Iterable[Receipt], *, private: bool) -> list[str]:
+def receipt_lines(say: Say, receipts: Iterable[Receipt], where: Audience) -> list[str]:
     """One line for each change. Without such a line nothing was saved."""
-    where = "private" if private else "group"
     return [
         say(f"memory_{each.kind}_{where}", text=each.text, number=each.number) for each in receipts
     ]

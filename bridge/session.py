@@ -11,9 +11,11 @@ from urllib.parse import quote, unquote
 
 from channels.base import Address
 from memory.conversations import SessionPlace
-from memory.scopes import ChatScope, scope_of
+from memory.scopes import SHARED, ChatScope, scope_of
 
 Scope = Literal["shared", "one_per_person"]
+Groups = frozenset[tuple[str, str]]
+"""Channel and id of groups."""
 
 
 def session_of(address: Address, person: str, scope: Scope) -> SessionPlace:
@@ -29,19 +31,23 @@ def session_of(address: Address, person: str, scope: Scope) -> SessionPlace:
     )
 
 
-def memory_scope(address: Address) -> str:
-    """Whose memory a conversation belongs to: a private chat's person, or a group as a whole."""
+def memory_scope(address: Address, together: Groups = frozenset()) -> str:
+    """Whose memory a conversation belongs to: a private chat's person, a group as a whole, or the
+    groups that have one `together`."""
     key = chat_key(address.channel, address.account, address.chat)
-    return scope_of(key, private=address.private)
+    shared = (address.channel, address.chat) in together
+    return scope_of(key, private=address.private, shared=shared)
 
 
-def chat_scope(address: Address) -> ChatScope:
+def chat_scope(address: Address, together: Groups = frozenset()) -> ChatScope:
     """The memory that belongs to a conversation, and whose conversations belong to it."""
-    return ChatScope(memory_scope(address), address.channel, address.account, address.chat)
+    scope = memory_scope(address, together)
+    of = together if scope == SHARED else frozenset[tuple[str, str]]()
+    return ChatScope(scope, address.channel, address.account, address.chat, of)
 
 
 def chat_of_scope(scope: str) -> tuple[str, str, str]:
-    """Channel, account and id of the chat that a `memory_scope` belongs to."""
+    """Channel, account and id of the chat that a `memory_scope` belongs to (not the shared one)."""
     _, channel, account, chat = map(unquote, scope.split(":"))
     return channel, account, chat
 

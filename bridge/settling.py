@@ -150,14 +150,15 @@ class Settling:
         """What the run has written down for good."""
         if self._ran.memory is None:
             return ()
-        private = self._plan.question.newest.address.private
-        return receipt_lines(self._say, self._ran.memory.receipts, private=private)
+        where = self._services.memory.sharing.audience(self._plan.question.newest.address)
+        return receipt_lines(self._say, self._ran.memory.receipts, where)
 
     async def _overnight(self) -> tuple[str, tuple[Button, ...]]:
         memory = self._services.memory
         if not memory.tells or self._plan.quiet:
             return "", ()
-        return await overnight(memory.nights, self._plan.memory_scope, self._say)
+        chat = memory.sharing.chat(self._plan.question.newest.address)
+        return await overnight(memory.nights, chat, self._say)
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""

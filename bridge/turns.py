@@ -24,7 +24,6 @@ from bridge.notices import Notices
 from bridge.outage import Outages
 from bridge.overheard import Overheard
 from bridge.question import Question
-from bridge.session import memory_scope
 from bridge.speakers import label
 from bridge.stopping import key_of
 from bridge.turn import Turn
@@ -250,7 +249,7 @@ class Turns:
             models=self._models.named(policy[MODEL]),
             language=self._notices.language(newest),
             timezone=zone_of(policy),
-            memory_scope=memory_scope(newest.address),
+            memory_scope=self._services.memory.sharing.scope(newest.address),
             policy=policy,
             retry_of=await self._retried(row, newest),
             heard=self._overheard.before(newest, policy),

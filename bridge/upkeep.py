@@ -68,6 +68,7 @@ class Upkeep:
         self._data = data
         self._transcripts = services.transcripts
         self._policies = services.policies
+        self._sharing = services.memory.sharing
         self._chat_retention = ChatRetention(database, data)
         self._retention = Retention(database, config.retention.keep())
         handlers = {
@@ -121,7 +122,7 @@ class Upkeep:
             due.now - keep.transcripts, keep.transcript_bytes
         )
         deleted["of chats' own days"] += await clean_chats(
-            self._policies, self._chat_retention, due.now
+            self._policies, self._chat_retention, self._sharing, due.now
         )
         deleted["old databases"] += await asyncio.to_thread(
             _delete_copies, self._data, due.now - timedelta(days=keep.messages_days)

@@ -37,7 +37,9 @@ class WhyCommand:
             return say("why_no_answer")
         run = context.messages[-1].run_id
         said = [stored.message for stored in context.messages if stored.run_id == run]
-        shown = await self._services.notebook.snapshots.shown(session)
+        shown = await self._services.notebook.snapshots.shown(
+            self._services.memory.sharing.chat(message.address), session
+        )
         parts = [say("why_prompt"), _short(shown or say("why_nothing"), MOST_SNAPSHOT)]
         found = list(_found(said))
         for what, text in found:

@@ -13,6 +13,7 @@ from datetime import date
 from memory.database import Database
 from memory.lines import said
 from memory.scopes import ChatScope
+from memory.together import chats_of
 from memory.tombstones import hash_of
 
 SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
@@ -61,30 +62,36 @@ def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text
     found = SOURCES.search(text)
     ids = [int(number) for number in re.findall("[0-9]+", found[1] if found else "")]
     askers = [
-        str(row[0])
+        (each.channel, str(row[0]))
+        for each in chats_of(connection, chat)
         for id_ in ids
         for row in connection.execute(
             "SELECT i.person FROM messages m JOIN sessions s ON s.id = m.session_id"
             " JOIN inbox i ON i.run_id = m.run_id"
             " WHERE m.id = ? AND s.channel = ? AND s.account = ? AND s.chat = ?",
-            (id_, chat.channel, chat.account, chat.chat),
+            (id_, each.channel, each.account, each.chat),
         )
     ]
-    return set(askers) == {person}
+    return set(askers) == {(chat.channel, person)}
 
 
 def _names(
     connection: sqlite3.Connection, chat: ChatScope, person: str, text: str, before: str
 ) -> bool:
     """Whether a name that is theirs alone, and was before that time, stands in it."""
-    rows = connection.execute(
-        "SELECT json_extract(body, '$.sender.name') AS name, person, MIN(received_at) FROM inbox"
-        " WHERE channel = ? AND account = ? AND chat = ? AND json_valid(body) GROUP BY 1, 2",
-        (chat.channel, chat.account, chat.chat),
-    ).fetchall()
-    others = {str(name) for name, who, _ in rows if who != person}
+    mine, others = dict[str, str](), set[str]()  # names, and since when they are known
+    for each in chats_of(connection, chat):
+        rows = connection.execute(
+            "SELECT json_extract(body, '$.sender.name') AS name, person, MIN(received_at) FROM inbox"
+            " WHERE channel = ? AND account = ? AND chat = ? AND json_valid(body) GROUP BY 1, 2",
+            (each.channel, each.account, each.chat),
+        )
+        for name, who, since in rows:
+            if (each.channel, who) != (chat.channel, person):
+                others.add(str(name))
+            elif name:
+                mine[str(name)] = min(str(since), mine.get(str(name), str(since)))
     return any(
-        str(name) not in others and str(since) < before and stands_in(str(name), text)
-        for name, who, since in rows
-        if who == person and name
+        name not in others and since < before and stands_in(name, text)
+        for name, since in mine.items()
     )

@@ -16,6 +16,7 @@ from typing import Final
 from agent.messages import MessageFormatError, TextBlock, decode
 from memory.audit import record
 from memory.moving import NAMES, drop_index, names_of
+from memory.scopes import SHARED
 
 OF_SESSION: Final = (
     "outbox",
@@ -195,11 +196,13 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: 
     connection.execute(
         "DELETE FROM tombstones WHERE (scope, hash) IN"
         " (SELECT scope, hash FROM memory_changes WHERE person = ? AND kind = 'forgotten'"
-        " AND scope GLOB ?)",
-        (person, f"*:{channel}:*"),
+        " AND (scope GLOB ? OR scope = ?))",
+        (person, f"*:{channel}:*", SHARED),
     )
+    # No two platforms' ids look alike, so that a shared memory needs no channel beside them.
     connection.execute(
-        "DELETE FROM memory_changes WHERE person = ? AND scope GLOB ?", (person, f"*:{channel}:*")
+        "DELETE FROM memory_changes WHERE person = ? AND (scope GLOB ? OR scope = ?)",
+        (person, f"*:{channel}:*", SHARED),
     )
     connection.execute(
         "UPDATE inbox SET body = NULL, stopped_by = NULL, run_id = NULL"  # noqa: S608

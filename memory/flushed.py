@@ -164,6 +164,14 @@ class FlushMarks:
         )
         return str(rows[0][0]) if rows else None
 
+    async def sessions_in(self, channel: str, chat: str) -> list[int]:
+        """The sessions of a chat on any of the channel's accounts, the newest first."""
+        rows = await self._database.read(
+            "SELECT id FROM sessions WHERE channel = ? AND chat = ? ORDER BY id DESC",
+            (channel, chat),
+        )
+        return [int(row[0]) for row in rows]
+
     async def sessions_of(self, chat: tuple[str, str, str]) -> list[int]:
         """The sessions of a chat, the one that was made last first."""
         rows = await self._database.read(

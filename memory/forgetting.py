@@ -23,6 +23,7 @@ from memory.facts import FactsRefused, Line, facts
 from memory.lines import Ref, drop, drop_saying, lines_of, said
 from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
 from memory.search import Search
+from memory.together import chats_of, drop_shared_index
 from memory.tombstones import Forgotten, bury, hash_of
 from memory.words import Phrase, normalised, phrases
 
@@ -79,14 +80,18 @@ class Forgetting:
         await asyncio.to_thread(_drop_from_changes, folder, forgotten.sayings)
         receipt = Receipt("forgotten", len(forgotten.sayings))
         made(receipt)
-        runs = await self._search.runs_that_say(chat, forgotten.sayings, besides=by.run_id)
-
+        runs: set[tuple[str, int]] = set()
+        for each in await self._database.look(lambda connection: chats_of(connection, chat)):
+            runs |= await self._search.runs_that_say(each, forgotten.sayings, besides=by.run_id)
         words = [words for _, words in sayings]
 
         def op(connection: sqlite3.Connection) -> Receipt:
             for run_id, session in (*runs, *sources(connection, chat, words, by.run_id)):
                 connection.execute(LEAVE_OUT, (run_id, session, stamp()))
-            _scrub_notes(connection, chat, forgotten)
+            for each in chats_of(connection, chat):
+                _scrub_notes(connection, each, forgotten)
+            if chat.together:
+                drop_shared_index(connection, but=chat.together)
             changes = note(connection, chat, by, receipt, *forgotten.sayings)
             return replace(receipt, changes=changes)
 

@@ -23,7 +23,7 @@ from agent.messages import MessageFormatError, TextBlock, decode
 from memory.database import Database
 from memory.files import read
 from memory.pieces import Piece, entry_pieces, pieces
-from memory.scopes import FACTS, MARK, ChatScope, day_of, scope_path
+from memory.scopes import FACTS, MARK, ChatScope, day_of, scope_of_index, scope_path
 
 FILES_AT_ONCE = 20  # in one write; measured: 15 ms for day files of 4,000 characters
 MESSAGES_AT_ONCE = 100
@@ -106,7 +106,7 @@ class Indexer:
     async def catch_up(self, chat: ChatScope, *, everything: bool = False) -> Owner:
         """Bring the scope's part of the index up to date. `everything`: look at all files now. Raises
         `StoreError` and `OSError`."""
-        lock = self._locks.setdefault(chat.scope, asyncio.Lock())
+        lock = self._locks.setdefault(chat.index, asyncio.Lock())
         async with lock:
             owner = await self._owner(chat)
             await self._files(chat.scope, owner, everything=everything)
@@ -119,9 +119,10 @@ class Indexer:
             "SELECT scope, channel, account, chat FROM memory_scopes ORDER BY id"
         )
         for row in known:
-            chat = ChatScope(*row)
-            each(chat.scope)
-            await self._drop(chat.scope)
+            name, channel, account, place = map(str, row)
+            chat = ChatScope(scope_of_index(name), channel, account, place)
+            each(name)
+            await self._drop(name)
             await self.catch_up(chat, everything=True)
         return len(known)
 
@@ -143,7 +144,7 @@ class Indexer:
 
     async def _owner(self, chat: ChatScope) -> Owner:
         rows = await self._database.read(
-            "SELECT id, upto FROM memory_scopes WHERE scope = ?", (chat.scope,)
+            "SELECT id, upto FROM memory_scopes WHERE scope = ?", (chat.index,)
         )
         if rows:
             return Owner(int(rows[0][0]), int(rows[0][1]))
@@ -203,7 +204,7 @@ def register(connection: sqlite3.Connection, chat: ChatScope) -> Owner:
     rows = connection.execute(
         "INSERT INTO memory_scopes (scope, channel, account, chat) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (scope) DO UPDATE SET scope = excluded.scope RETURNING id, upto",
-        (chat.scope, chat.channel, chat.account, chat.chat),
+        (chat.index, chat.channel, chat.account, chat.chat),
     )
     id_, upto = next(iter(rows))
     return Owner(int(id_), int(upto))

@@ -13,6 +13,7 @@ from memory.clock import stamp
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.flush import Note, notes
+from memory.scopes import SHARED, ChatScope
 
 Outcome = Literal["changed", "same", "refused", "failed", "put_off"]
 EDITED_WITHIN = timedelta(
@@ -121,6 +122,22 @@ class Nights:
         )
         return _night(rows[0]) if rows else None
 
+    async def to_tell_in(self, chat: ChatScope, since: datetime) -> Night | None:
+        """As `to_tell`; a night of a shared memory is told in each of its chats."""
+        if chat.scope != SHARED:
+            return await self.to_tell(chat.scope, since)
+        rows = await self._database.read(
+            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures, at FROM nights"
+            " WHERE scope = ? AND outcome = 'changed' AND at >= ?",
+            (SHARED, stamp(since)),
+        )
+        if not rows:
+            return None
+        key = ":".join(("night", chat.channel, chat.account, chat.chat, rows[0]["at"]))
+        told = "INSERT INTO notices VALUES (?, ?) ON CONFLICT DO NOTHING"
+        fresh = await self._database.write(lambda c: c.execute(told, (key, stamp())).rowcount)
+        return _night(rows[0]) if fresh else None
+
     async def to_tell(self, scope: str, since: datetime) -> Night | None:
         """A night that changed something, was not told, and ended after `since`; told with this."""
         rows = await self._database.read(
@@ -145,4 +162,4 @@ def _hash(data: bytes) -> str:
 
 
 def _night(row: sqlite3.Row) -> Night:
-    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:])
+    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:8])

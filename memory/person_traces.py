@@ -8,6 +8,7 @@ when it rests on a message of theirs, or when their name stands in it.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -23,7 +24,8 @@ from memory.facts import parse
 from memory.files import locked, read, replace
 from memory.lines import said
 from memory.moving import drop_index
-from memory.scopes import CHANGES, FACTS, day_of, scope_path
+from memory.scopes import CHANGES, FACTS, SHARED, day_of, scope_path
+from memory.together import drop_shared_index
 from memory.tombstones import hash_of
 
 TRIES = 5  # while somebody saves a file again and again
@@ -135,12 +137,30 @@ class PersonTraces:
     async def trace(self, person: Person, place: ChatPlace) -> Trace:
         """What there is of them in a shared chat."""
         about, questions = await self._about(person, place)
-        return Trace(place, questions, await asyncio.to_thread(self._lines, place, about))
+        scope = self._scope_of(place)
+        return Trace(place, questions, await asyncio.to_thread(self._lines, scope, about))
+
+    async def together(self, person: Person) -> tuple[str, ...]:
+        """The lines about them in the memory that groups share, whatever groups share it now."""
+        about = await self._about_shared(person)
+        return await asyncio.to_thread(self._lines, SHARED, about)
+
+    async def erase_together(self, person: Person) -> None:
+        """Those lines go: before the chats, whose messages tell whose they are."""
+        about = await self._about_shared(person)
+        if not await asyncio.to_thread(self._drop, SHARED, about):
+            return
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM memory_snapshots WHERE shared = 1")
+            drop_shared_index(connection)
+
+        await self._database.write(op)
 
     async def erase_in(self, person: Person, place: ChatPlace) -> None:
         """The lines of the files first: as long as the rows are there, it can be done again."""
         about, _ = await self._about(person, place)
-        await asyncio.to_thread(self._drop, place, about)
+        await asyncio.to_thread(self._drop, self._scope_of(place), about)
         sessions = await self._sessions(person, place)
 
         def op(connection: sqlite3.Connection) -> None:
@@ -183,48 +203,85 @@ class PersonTraces:
                 for run in runs
                 for row in connection.execute("SELECT id FROM messages WHERE run_id = ?", (run,))
             }
-            changes = connection.execute(
-                "SELECT hash, person FROM memory_changes WHERE scope = ?", (scope,)
-            ).fetchall()
-            mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
-            others = frozenset(str(hashed) for hashed, who in changes if who != person.id)
+            mine, others = _hashes(connection, scope, person)
             known = connection.execute(
                 "SELECT m.id FROM messages m JOIN sessions s ON s.id = m.session_id"
                 " WHERE s.channel = ? AND s.account = ? AND s.chat = ?",
                 (place.channel, place.account, place.chat),
             )
             every = frozenset(int(row[0]) for row in known)
-            about = About(person.names, mine, others - mine, frozenset(messages), every)
+            about = About(person.names, mine, others, frozenset(messages), every)
             return about, len(runs)
 
         return await self._database.look(look)
 
-    def _files(self, place: ChatPlace) -> list[Path]:
-        folder = scope_path(self._folder, self._scope_of(place))
+    async def _about_shared(self, person: Person) -> About:
+        """By their messages in all of the channel's chats: one may share no more."""
+        cited = await asyncio.to_thread(self._cited, SHARED)
+
+        def look(connection: sqlite3.Connection) -> About:
+            sessions = connection.execute(
+                "SELECT id FROM sessions WHERE channel = ?", (person.channel,)
+            ).fetchall()
+            runs = {run for (id_,) in sessions for run in runs_of(connection, id_, person.id)}
+            known = {
+                int(row[0]): str(row[1])
+                for row in connection.execute(
+                    "SELECT id, run_id FROM messages WHERE id IN (SELECT value FROM json_each(?))",
+                    (json.dumps(sorted(cited)),),
+                )
+            }
+            messages = frozenset(id_ for id_, run in known.items() if run in runs)
+            mine, others = _hashes(connection, SHARED, person)
+            return About(person.names, mine, others, messages, frozenset(known))
+
+        return await self._database.look(look)
+
+    def _cited(self, scope: str) -> set[int]:
+        """The messages that lines of day files rest on."""
+        texts = (read(path).decode("utf-8", "replace") for path in self._files(scope))
+        found = (SOURCES.search(line) for text in texts for line in text.split("\n"))
+        return {int(id_) for one in found if one for id_ in re.findall("[0-9]{1,18}", one[1])}
+
+    def _files(self, scope: str) -> list[Path]:
+        folder = scope_path(self._folder, scope)
         found = [folder / FACTS]
         for one in (folder, folder / CHANGES):
             names = [path.name for path in one.iterdir()] if one.is_dir() else []
             found += [one / name for name in sorted(names) if day_of(name) is not None]
         return [path for path in found if path.is_file()]
 
-    def _lines(self, place: ChatPlace, about: About) -> tuple[str, ...]:
-        texts = (read(path).decode("utf-8", "replace") for path in self._files(place))
+    def _lines(self, scope: str, about: About) -> tuple[str, ...]:
+        texts = (read(path).decode("utf-8", "replace") for path in self._files(scope))
         found = (line.strip() for text in texts for line in text.split("\n") if about.covers(line))
         return tuple(dict.fromkeys(found))
 
-    def _drop(self, place: ChatPlace, about: About) -> None:
-        folder = scope_path(self._folder, self._scope_of(place))
+    def _drop(self, scope: str, about: About) -> bool:
+        """Whether there is such a memory."""
+        folder = scope_path(self._folder, scope)
         if not folder.is_dir():
-            return
-        gone = set(self._lines(place, about))
+            return False
+        gone = set(self._lines(scope, about))
         with locked(folder):
-            for path in self._files(place):
+            for path in self._files(scope):
                 _rewrite(path, lambda data: _without(data, about, gone))
             for version in versions.versions(folder):
                 held = read(version.path)
                 kept = _without(held, about, gone)
                 if kept != held:  # it is no step of a chain any more
                     version.path.unlink()
+        return True
+
+
+def _hashes(
+    connection: sqlite3.Connection, scope: str, person: Person
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Of what they had written, and of what only others had."""
+    changes = connection.execute(
+        "SELECT hash, person FROM memory_changes WHERE scope = ?", (scope,)
+    ).fetchall()
+    mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
+    return mine, frozenset(str(hashed) for hashed, who in changes if who != person.id) - mine
 
 
 def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:

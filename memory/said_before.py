@@ -33,6 +33,13 @@ class SaidBefore:
         words = [str(row[0]) for row in rows]
         found = await self._search.runs_that_say(chat, words, besides=None)
         found |= set(await self._database.look(lambda c: sources(c, chat, words, None)))
+        # Where groups share a memory, each decides about its own conversations.
+        here = await self._database.read(
+            "SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?",
+            (chat.channel, chat.account, chat.chat),
+        )
+        sessions = {int(row[0]) for row in here}
+        found = {run for run in found if run[1] in sessions}
         if person is None:
             return found
         own = await self._database.read(

@@ -120,6 +120,10 @@ class MemorySettings(_Section):
         default=True,
         description="whether the next answer says in a line what a night changed; default yes",
     )
+    shared: tuple[str, ...] = Field(
+        default=(),
+        description="groups that have one memory together, as telegram:-1001234; default: none",
+    )
     notes_model: str | None = Field(
         default=None,
         description="the key of models that takes the notes; default: the one that answers",

@@ -18,7 +18,8 @@ from memory.database import Database
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
 from memory.files import read
 from memory.flush import NOT_SAID
-from memory.scopes import FACTS, ChatScope, day_of, scope_path
+from memory.scopes import FACTS, SHARED, ChatScope, day_of, scope_path
+from memory.together import chats_of
 from memory.tombstones import Forgotten, Tombstones
 
 MOST_SNAPSHOT = 20_000  # characters, for a model with a large window
@@ -39,11 +40,13 @@ class Snapshots:
 
     async def of(self, chat: ChatScope, session: int, boundary_id: int, most: int) -> str:
         """The session's snapshot, of at most `most` characters and some words; empty when nothing is
-        known. Raises `StoreError` and `OSError`."""
+        known. One of a memory that the chat shares no more, or did not share yet, does not count.
+        Raises `StoreError` and `OSError`."""
+        shared = int(chat.scope == SHARED)
         rows = await self._database.read(
-            "SELECT boundary_id, text FROM memory_snapshots WHERE session_id = ?"
+            "SELECT boundary_id, text FROM memory_snapshots WHERE session_id = ? AND shared = ?"
             " ORDER BY id DESC LIMIT 1",
-            (session,),
+            (session, shared),
         )
         if rows and rows[0]["boundary_id"] == boundary_id:
             return str(rows[0]["text"])
@@ -60,14 +63,15 @@ class Snapshots:
             "at": stamp(),
             "scope": chat.scope,
             "newest": newest[0][0],
+            "shared": shared,
         }
 
         def op(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM memory_snapshots WHERE session_id = :session", values)
             # What changed while the files were read may not be in it.
             connection.execute(
-                "INSERT INTO memory_snapshots (session_id, boundary_id, text, made_at)"
-                " SELECT :session, :boundary, :text, :at WHERE :newest ="
+                "INSERT INTO memory_snapshots (session_id, boundary_id, text, made_at, shared)"
+                " SELECT :session, :boundary, :text, :at, :shared WHERE :newest ="
                 " (SELECT COALESCE(MAX(id), 0) FROM memory_changes WHERE scope = :scope)",
                 values,
             )
@@ -75,32 +79,36 @@ class Snapshots:
         await self._database.write(op)
         return text
 
-    async def shown(self, session: int) -> str | None:
-        """What the session's last answer saw; None where something of it was forgotten since."""
+    async def shown(self, chat: ChatScope, session: int) -> str | None:
+        """What the session's last answer saw; None where something of it was forgotten since, or the
+        memory is another one now."""
         rows = await self._database.read(
-            "SELECT text FROM memory_snapshots WHERE session_id = ? ORDER BY id DESC LIMIT 1",
-            (session,),
+            "SELECT text FROM memory_snapshots WHERE session_id = ? AND shared = ?"
+            " ORDER BY id DESC LIMIT 1",
+            (session, int(chat.scope == SHARED)),
         )
         return str(rows[0][0]) if rows else None
 
 
 def drop_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
-    """The next turn of each of the chat's sessions sees the memory as it is then. For use inside a
+    """The next turn of each session of the memory's chats sees it as it is then. For use inside a
     write."""
-    connection.execute(
-        "DELETE FROM memory_snapshots WHERE session_id IN"
-        " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
-        (chat.channel, chat.account, chat.chat),
-    )
+    for each in chats_of(connection, chat):
+        connection.execute(
+            "DELETE FROM memory_snapshots WHERE session_id IN"
+            " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
+            (each.channel, each.account, each.chat),
+        )
 
 
 def outdate_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:
     """The same, where what the last answer saw may still be shown. For use inside a write."""
-    connection.execute(
-        "UPDATE memory_snapshots SET boundary_id = ? WHERE session_id IN"
-        " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
-        (_OUTDATED, chat.channel, chat.account, chat.chat),
-    )
+    for each in chats_of(connection, chat):
+        connection.execute(
+            "UPDATE memory_snapshots SET boundary_id = ? WHERE session_id IN"
+            " (SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?)",
+            (_OUTDATED, each.channel, each.account, each.chat),
+        )
 
 
 def quoted(lines: Iterable[str]) -> str:

@@ -97,10 +97,10 @@ async def _read(database: Database, options: Options) -> list[str]:
 
 
 async def _scopes(database: Database, data: Path) -> list[str]:
-    """Those of all chats that have a folder."""
+    """Those of all chats, and the one that groups share, as far as they have a folder."""
     from bridge.session import memory_scope
     from channels.base import Address
-    from memory.scopes import scope_path
+    from memory.scopes import SHARED, scope_path
 
     rows = await database.read(
         "SELECT DISTINCT channel, account, chat FROM sessions ORDER BY channel, account, chat"
@@ -109,7 +109,7 @@ async def _scopes(database: Database, data: Path) -> list[str]:
         memory_scope(Address(channel, account, chat, None, private))
         for channel, account, chat in rows
         for private in (True, False)
-    ]
+    ] + [SHARED]
     return [scope for scope in scopes if scope_path(_folder(data), scope).is_dir()]
 
 

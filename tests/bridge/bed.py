@@ -31,6 +31,7 @@ from bridge.memory_parts import MemoryParts
 from bridge.memory_switch import MemorySwitch
 from bridge.ratios import Ratios
 from bridge.session import Scope
+from bridge.sharing import Sharing
 from bridge.stopping import WhoCanStop
 from bridge.texts import Texts
 from bridge.tools import tool_names
@@ -81,7 +82,9 @@ def chat_model(provider: Provider, name: str = "m", *, window: int = 100_000) ->
     )
 
 
-def without_model(database: Database, folder: Path, policies: ChatPolicies) -> MemoryParts:
+def without_model(
+    database: Database, folder: Path, policies: ChatPolicies, sharing: Sharing
+) -> MemoryParts:
     """Day files get digests, and no night comes."""
     daily, marks = DailyFiles(folder), FlushMarks(database)
     switch = MemorySwitch(MemoryOff(database), marks, policies)
@@ -89,8 +92,8 @@ def without_model(database: Database, folder: Path, policies: ChatPolicies) -> M
     async def is_on(owner: Owner) -> bool:
         return await switch.is_on(owner.address, owner.person)
 
-    flushing = Flushing(marks, daily, Tombstones(database), is_on=is_on)
-    return MemoryParts(flushing, Nights(database, daily), None, switch)
+    flushing = Flushing(marks, daily, Tombstones(database), is_on=is_on, sharing=sharing)
+    return MemoryParts(flushing, Nights(database, daily), None, switch, sharing=sharing)
 
 
 class Bed:
@@ -112,6 +115,7 @@ class Bed:
         others: Sequence[ChatModel] = (),
         usage_names: bool = False,
         person_usd: float | None = None,
+        shared: Sequence[str] = (),
     ) -> None:
         self.database = database
         self.provider = provider
@@ -140,7 +144,9 @@ class Bed:
             traces=PersonTraces(database, folder / MEMORY, shared_scope),
             talks=Talks(database),
             jobs=Jobs(database),
-            memory=without_model(database, folder / MEMORY, policies),
+            memory=without_model(
+                database, folder / MEMORY, policies, Sharing(shared, lambda: chats.moves)
+            ),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
@@ -207,6 +213,7 @@ async def bed(
     others: Sequence[ChatModel] = (),
     usage_names: bool = False,
     person_usd: float | None = None,
+    shared: Sequence[str] = (),
 ) -> AsyncIterator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
@@ -227,6 +234,7 @@ async def bed(
                 others=others,
                 usage_names=usage_names,
                 person_usd=person_usd,
+                shared=shared,
             )
             await made.services.chats.load()
             await made.access.load()

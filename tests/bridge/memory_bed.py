@@ -19,6 +19,7 @@ from bridge.memory_calls import MemoryCalls
 from bridge.memory_jobs import MemoryJobs
 from bridge.scheduler import Scheduler
 from bridge.session import memory_scope, session_of
+from bridge.sharing import Sharing
 from channels.base import Address, InboundMessage, Sender
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
@@ -71,8 +72,10 @@ class MemoryBed:
         share: float = 0.2,
         most_lost: float = 0.2,
         settings: MemorySettings | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self.database = database
+        self.sharing = sharing
         self.folder = folder
         self.zone = zone
         self.now = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -100,6 +103,7 @@ class MemoryBed:
             self.zone_of,
             self._report,
             Jobs(database),
+            sharing,
         )
         self.rows = Jobs(database)
         self.scheduler = Scheduler(
@@ -109,7 +113,15 @@ class MemoryBed:
 
     def flushing_of(self, daily: DailyFiles) -> Flushing:
         """Another one, as after a restart."""
-        return Flushing(self.marks, daily, self.tombstones, self.calls, self.zone_of, OWN_TOOLS)
+        return Flushing(
+            self.marks,
+            daily,
+            self.tombstones,
+            self.calls,
+            self.zone_of,
+            OWN_TOOLS,
+            sharing=self.sharing,
+        )
 
     async def zone_of(self, owner: Owner) -> tzinfo:
         return self.zone

@@ -94,6 +94,7 @@ async def remembering(folder: Path, kind: Kind, *tools: Called) -> AsyncGenerato
             services.policies,
             services.notebook,
             services.errors.report,
+            services.memory.sharing,
         )
         parts = memory_parts(Config(), ground, ModelChoice((chat_model(provider, "notes"),)))
         yield Remembering(it, parts, folder / "memory")

@@ -290,9 +290,13 @@ async def test_keep_days(tmp_path: Path) -> None:
         assert "answer: 30 days" in await ask(it, "/privacy")
         retention = ChatRetention(it.database, tmp_path)
         now = datetime.now(UTC)
-        await clean_chats(it.services.policies, retention, now + timedelta(days=29))
+        await clean_chats(
+            it.services.policies, retention, it.services.memory.sharing, now + timedelta(days=29)
+        )
         assert await rows_with(it, "plover")
-        await clean_chats(it.services.policies, retention, now + timedelta(days=31))
+        await clean_chats(
+            it.services.policies, retention, it.services.memory.sharing, now + timedelta(days=31)
+        )
         assert await rows_with(it, "plover") == []
         assert bytes_with(tmp_path, "plover") == []
         assert await rows_with(it, "gull"), "another chat keeps what it has"
