@@ -13,7 +13,7 @@ from bridge.beside import Beside
 from bridge.command_table import CHANGING
 from bridge.commands import NEW, RESEND, Commands
 from bridge.delivery import Deliveries
-from bridge.errors import sentence_key
+from bridge.errors import sentence
 from bridge.inbound import entry, load
 from bridge.notices import Notices
 from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
@@ -124,7 +124,7 @@ class Acts:
             answer = await self._done(message, inbox_id)
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._services.errors.report(error, f"command {message.event}")
-            answer = Answer(self._notices.say(message)(sentence_key(error), id=error_id))
+            answer = Answer(sentence(error, self._notices.say(message), error_id))
         if message.command is not None and message.command.name in CHANGING:
             await self._services.inbox.close([inbox_id], "done")  # never twice
         await self._answer(message, inbox_id, answer)

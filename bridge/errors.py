@@ -7,11 +7,13 @@ refusal is no fault of ours: the log gets one line of it, the errors table the p
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import traceback
 
 from agent.errors import ProviderDown, ProviderError, RefusalKind
 from bridge.log import Redactor
+from bridge.texts import Say
 from memory.errorlog import ErrorLog
 from memory.errors import StoreError
 
@@ -47,6 +49,17 @@ def sentence_key(error: BaseException) -> str:
         return "error_store"
     return "error"
 
+
+def sentence(error: BaseException, say: Say, error_id: str) -> str:
+    """What a person is told about `error`."""
+    if isinstance(error, ProviderError) and error.refusal.kind is RefusalKind.RATE_LIMIT:
+        wait_s = error.refusal.retry_after_s or 0
+        if wait_s > _A_MINUTE_S:
+            return say("error_rate_limit_for", minutes=math.ceil(wait_s / 60), id=error_id)
+    return say(sentence_key(error), id=error_id)
+
+
+_A_MINUTE_S = 90.0  # what "in a minute" covers
 
 _RETRYING = {
     RefusalKind.TRANSIENT: "retrying",

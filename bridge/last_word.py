@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agent.errors import LimitReached
 from agent.loop import EMPTY_MARK, AgentRun
-from bridge.errors import ErrorReporter, sentence_key
+from bridge.errors import ErrorReporter, sentence
 from bridge.lanes import Outcome
 from bridge.question import GivenUp, NothingToRetry
 from bridge.texts import Say
@@ -103,7 +103,7 @@ class LastWord:
                 return self._say(f"file_{error.reason}", limit=error.limit)
             case _:
                 error_id = await self._errors.report(error, f"run {self._run_id}")
-                return self._say(sentence_key(error), id=error_id)
+                return sentence(error, self._say, error_id)
 
 
 def _joined(*parts: str) -> str:

@@ -83,7 +83,7 @@ class Reloading:
                 group.create_task(self._watch_config(self._source), name="configuration")
 
     async def _watch_groups(self, folder: Path) -> None:
-        from watchfiles import awatch
+        from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
         files = self._policies.files
         async for changes in awatch(folder, debounce=DEBOUNCE_MS):
@@ -94,7 +94,7 @@ class Reloading:
                     log.warning("limits that have changed are read later: %s", error)
 
     async def _watch_config(self, source: Source) -> None:
-        from watchfiles import awatch
+        from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
         name = source.path.name
         async for changes in awatch(

@@ -281,6 +281,7 @@ KEEP_DAYS: Final[Key[int | None]] = Key(
     "How many days messages, answers and the notes of days are kept here, where that is less than the "
     "operator keeps them; what the bot knows for good stays.",
     "30",
+    announced=True,
 )
 
 KEYS: Final[tuple[Key[Any], ...]] = (

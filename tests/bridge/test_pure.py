@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.errors import ProviderError, Refusal, RefusalKind
 from bridge.command_table import NAMES
+from bridge.errors import sentence
 from bridge.inbound import dump, load
 from bridge.session import memory_scope, session_of
 from bridge.speakers import label
@@ -134,3 +136,11 @@ def test_an_inbound_message_survives_the_inbox() -> None:
     assert load(dump(message)) == message
     bare = replace(message, attachments=(), command=None, press=None, quote=None)
     assert load(dump(bare)) == bare
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "told"), [(None, "in a minute"), (60.0, "in a minute"), (600.0, "in 10 minutes")]
+)
+def test_a_wait_that_the_provider_asks_for_is_told(wait_s: float | None, told: str) -> None:
+    refused = ProviderError("p", Refusal(RefusalKind.RATE_LIMIT, 429, retry_after_s=wait_s))
+    assert f"Please try again {told}." in sentence(refused, Say(Texts.load(), "en"), "ID")
