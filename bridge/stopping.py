@@ -9,7 +9,7 @@ got another id has its run under the former one until that is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Final, Literal
@@ -174,9 +174,10 @@ class Stopping:
             return StopAnswer(say("already_over"), spent=not self._in_other_threads(message))
         elsewhere = self._in_other_threads(message)
         if elsewhere:
+            asked = self._local([run.asked_at for run in elsewhere])
             buttons = tuple(
-                Button(say("stop_that", asked=self._local(run.asked_at)), "stop", run.run_id)
-                for run in elsewhere
+                Button(say("stop_that", asked=at), "stop", run.run_id)
+                for at, run in zip(asked, elsewhere, strict=True)
             )
             return StopAnswer(say("running_elsewhere"), buttons)
         if self._is_tidying(message.address):
@@ -208,8 +209,13 @@ class Stopping:
         chats = [chat_key(here.channel, here.account, chat) for chat in sorted(former)]
         return [place.key, *(rekeyed(place.key, chat) for chat in chats)]
 
-    def _local(self, moment: datetime) -> str:
-        return f"{moment.astimezone(self._timezone):%H:%M}"
+    def _local(self, moments: Sequence[datetime]) -> list[str]:
+        """On the clock; with seconds where minutes do not tell them apart."""
+        local = [moment.astimezone(self._timezone) for moment in moments]
+        short = [f"{moment:%H:%M}" for moment in local]
+        if len(set(short)) == len(short):
+            return short
+        return [f"{moment:%H:%M:%S}" for moment in local]
 
     def _in_other_threads(self, message: InboundMessage) -> list[ActiveRun]:
         """The person's runs in other threads or topics of the same chat."""
