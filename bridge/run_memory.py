@@ -3,7 +3,9 @@ what was changed. Fixed when the run starts."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from agent.messages import Message, TextBlock
 from agent.model import ChatModel
@@ -21,10 +23,11 @@ from memory.authors import Member, Receipt
 from memory.conversations import Context
 from memory.errors import StoreError
 from memory.memory_tools import MemoryOfRun, memory_tools
-from memory.provenance import Heard, heard
+from memory.provenance import Heard, Whose, heard
 from memory.scopes import MARK
 from memory.snapshots import MOST_SNAPSHOT
 
+MOST_HEARD = 2_000  # messages of a conversation that are looked through for who has said something
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
 
 
@@ -47,7 +50,6 @@ class RunMemory:
         self._question = question
         self._own_words = own_words
         self._new_messages = new_messages
-        self._passed_on: set[str] = set()
         self._on = self._teaches = False  # until it has begun
         newest = plan.question.newest
         self._chat = services.memory.sharing.chat(newest.address)
@@ -64,7 +66,6 @@ class RunMemory:
         self._teaches = await is_among(
             plan.policy[WHO_CAN_TEACH], address, plan.person, plan.channel
         )
-        self._passed_on = await self._services.runs.passed_on(plan.session)
         if plan.begun is not None:
             self.receipts.extend(await notebook.receipts(self._chat, plan.run_id))
         if not self._on:
@@ -108,16 +109,21 @@ class RunMemory:
         plan, address = self._plan, self._plan.question.newest.address
         return address.private or bool(await plan.channel.is_admin(address, plan.person))
 
-    def _heard(self) -> Heard:
-        before = [
-            (stored.message, stored.run_id not in self._passed_on)
-            for stored in self._context.messages
-            if stored.run_id != self._plan.run_id
-        ]
-        if self._plan.heard:
-            before.append((Message("user", (TextBlock(self._plan.heard),)), False))
-        now = [(message, self._own_words) for message in (self._question, *self._new_messages())]
-        return heard((*before, *now), OWN_TOOLS)
+    async def _heard(self) -> Heard:
+        """What was said since /new, also what a summary stands for by now: it may have kept what
+        foreign words ask for. A conversation that is too long to look through counts as one that
+        holds some."""
+        plan = self._plan
+        before = await self._services.runs.since_new(
+            plan.session, plan.person, besides=plan.run_id, most=MOST_HEARD
+        )
+        too_long = len(before) == MOST_HEARD
+        if plan.heard:
+            before.append((Message("user", (TextBlock(plan.heard),)), "foreign"))
+        whose: Whose = "own" if self._own_words else "foreign"
+        before += [(message, whose) for message in (self._question, *self._new_messages())]
+        said = await asyncio.to_thread(heard, before, OWN_TOOLS)
+        return replace(said, tainted=True) if too_long else said
 
 
 def snapshot_room(models: Iterable[ChatModel]) -> int:

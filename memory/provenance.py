@@ -1,57 +1,78 @@
 """Whose words a fact is made of: what a page, a tool, a quote or a forward said is not taken for what a
-person said. Pure."""
+person said. Pure.
+
+Once foreign words are in a conversation, until the next /new, nobody can tell by a fact's words
+alone whether a page has had it put so: then a fact is only what the person themselves has said in
+these words.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from agent.messages import Message, TextBlock, ToolResultBlock
+from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.flush import ATTACHED, QUOTED
-from memory.words import marks
+from memory.telling import turned, untold
 
 _QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
+_DAY = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
+_WHEN = re.compile(  # what a person says where a fact names the date
+    r"\b(?:to(?:day|night|morrow)|yesterday|week|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|heute|morgen|gestern|woche|monat|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
+    r"|aujourd|demain|hier|semaine|hoy|mañana|ayer|semana|oggi|domani|ieri|settimana)"
+    r"|今天|今晚|明天|昨天|后天|周|星期|月",
+    re.IGNORECASE,
+)
 
-MOST_FOREIGN = 0.5  # of a fact's words that only others have said
+Whose = Literal["own", "people", "foreign"]
+"""Of a question: the person's own words, another person's, or passed on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a person said in a conversation, and what others did: tools, files, quotes, forwards."""
+    """What a person said in a conversation. `tainted`: tools, files, pictures, quotes or forwards are
+    in it too."""
 
     own: str = ""
-    others: str = ""
+    tainted: bool = False
 
 
-Hear = Callable[[], Heard]
+Hear = Callable[[], Awaitable[Heard]]
 
 
-def heard(messages: Iterable[tuple[Message, bool]], own_tools: Collection[str]) -> Heard:
-    """What was said in messages, each with whether its question is somebody's own words. `own_tools`:
-    tools that tell nothing that others have said. What the assistant said is neither's."""
+def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str]) -> Heard:
+    """What was said in messages, each with whose its question is. `own_tools`: tools that tell nothing
+    that others have said. What the assistant said is nobody's."""
     own: list[str] = []
-    others: list[str] = []
+    tainted = False
     calls: dict[str, str] = {}
-    for message, own_words in messages:
+    for message, whose in messages:
         calls |= {call.id: call.name for call in message.tool_uses}
         for block in message.blocks:
             match block:
                 case TextBlock(text) if message.role == "user":
-                    if not own_words or text.startswith(ATTACHED):
-                        others.append(text)
-                        continue
-                    own.append(_QUOTE.sub(" ", text))
-                    others += _QUOTE.findall(text)
+                    said = "" if text.startswith(ATTACHED) else _QUOTE.sub(" ", text)
+                    tainted = tainted or whose == "foreign" or said != text
+                    if whose == "own":
+                        own.append(said)
                 case ToolResultBlock() if calls.get(block.tool_use_id) not in own_tools:
-                    others += [part.text for part in block.content if isinstance(part, TextBlock)]
+                    tainted = True
+                case ImageBlock():
+                    tainted = True
                 case _:
                     pass
-    return Heard("\n".join(own), "\n".join(others))
+    return Heard("\n".join(own), tainted)
 
 
-def is_foreign(fact: str, heard: Heard) -> bool:
-    """Whether most of what the fact says was said by others and not by the person."""
-    said = marks(fact)
-    borrowed = said & marks(heard.others) - marks(heard.own)
-    return bool(said) and len(borrowed) > MOST_FOREIGN * len(said)
+def is_foreign(fact: str, heard: Heard, *, name: str = "") -> bool:
+    """Whether foreign words are in the conversation and the person, called `name`, has not said what
+    the fact says: each word that tells something, denied where they deny it."""
+    if not heard.tainted:
+        return False
+    if _DAY.search(fact) and _WHEN.search(heard.own):
+        fact = _DAY.sub(" ", fact)
+    sources = [*heard.own.split("\n"), name]
+    return bool(untold(fact, sources)) or turned(fact, sources)

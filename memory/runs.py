@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.messages import Message
+from agent.messages import Message, decode
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, message_row
 from memory.database import Database
 from memory.outbox import NewReply, put_reply
+from memory.provenance import Whose
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -116,12 +117,23 @@ class Runs:
         rows = await self._database.read("SELECT own_words FROM runs WHERE run_id = ?", (run_id,))
         return bool(rows and rows[0][0])
 
-    async def passed_on(self, session: int) -> set[str]:
-        """The session's runs whose question holds what somebody else wrote."""
+    async def since_new(
+        self, session: int, person: str, *, besides: str, most: int
+    ) -> list[tuple[Message, Whose]]:
+        """The messages since the last `/new`, also those that a context no longer holds, oldest first,
+        each with whose its run's question is for this person; without the run `besides`. The newest
+        `most` of them."""
         rows = await self._database.read(
-            "SELECT run_id FROM runs WHERE session_id = ? AND NOT own_words", (session,)
+            "SELECT m.body, r.own_words IS 0 AS passed_on, (EXISTS (SELECT 1 FROM inbox i"
+            " WHERE i.run_id = m.run_id AND i.person IS NOT :person) OR m.run_id IN"
+            " (SELECT run_id FROM left_out WHERE session_id = :s)) AS others"
+            " FROM messages m LEFT JOIN runs r ON r.run_id = m.run_id"
+            " WHERE m.session_id = :s AND m.run_id IS NOT :besides AND m.id >= COALESCE((SELECT"
+            " MAX(start_id) FROM boundaries WHERE session_id = :s AND kind = 'new'), 0)"
+            " ORDER BY m.id DESC LIMIT :most",
+            {"s": session, "person": person, "besides": besides, "most": most},
         )
-        return {str(row[0]) for row in rows}
+        return [(decode(row["body"]), _whose(row)) for row in reversed(rows)]
 
     async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
         """The run is about to show something, and may not have begun: these messages are its own from
@@ -202,6 +214,12 @@ class Runs:
             tuple(channels),
         )
         return [Lost(_begun(row), int(row[4]), row["body"]) for row in rows if row["body"]]
+
+
+def _whose(row: sqlite3.Row) -> Whose:
+    if row["passed_on"]:
+        return "foreign"
+    return "people" if row["others"] else "own"
 
 
 def _take(connection: sqlite3.Connection, run_id: str, inbox_ids: Sequence[int]) -> None:

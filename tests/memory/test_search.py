@@ -252,7 +252,8 @@ async def test_what_was_passed_on_is_told_as_such(world: World) -> None:
         ("plover forwarded", True),
         ("plover own", False),
     }
-    assert await runs.passed_on(session) == {"f1"}
+    said = await runs.since_new(session, "7", besides="f3", most=9)
+    assert said == [(question, "foreign"), (user_text("plover own"), "own")]
     assert not await runs.own_words("unknown")
 
 

@@ -1,0 +1,160 @@
+"""The words that tell what a text is about: without those that stand in every text, by their stems, so
+that two texts can be compared that say the same in another order or form. Pure.
+
+The lists are those of the languages that most people write in; in others each word tells something,
+which makes comparing stricter and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from memory.words import words
+
+SHORTEST_STEM: Final = 3  # letters that stay of a word without its ending
+STEM: Final = 6  # letters of a longer word that tell it from others, whatever its ending is
+GAP: Final = 2  # words that may stand beside each one of a saying, where it is said again
+
+# Articles, pronouns, prepositions, auxiliaries, what names something, and who a memory is about.
+_FUNCTION_WORDS = """
+    a an the this that these those it its he him his she her hers they them their theirs i me my mine
+    we us our ours you your yours who whom whose which what when where there here how as so than then
+    and or but if because while of in on at by to from for with about into over under up out off
+    between after before during through per via is are am was were be been being has have had having
+    do does did doing done will would shall should can could may might must also too very just s t re
+    ve ll m d don doesn didn isn aren wasn weren wouldn couldn shouldn hasn haven hadn
+    called named name known user person human
+    der die das den dem des ein eine einen einem einer eines und oder aber im am auf aus bei mit
+    von vom zu zum zur für um über unter nach vor ist sind waren sein haben hatte wird werden
+    ich du er sie es wir ihr mein dein seine ihre unser euer mich mir dich dir sich heißt
+    genannt nutzer nutzerin benutzer dass wenn als wie auch
+    le la les un une du de et ou est sont était à au aux en dans sur pour par avec il elle nous
+    vous ils elles je tu mon ma mes tes sa ses leur leurs ce cet cette ces que qui appelle
+    el los las uno una y o son era del al por para con su sus mi mis se llama lo gli di da che è sono
+    的 了 是 在 我 你 他 她 它 们 这 那 和 与 也 就 都 很 有 个 叫 吗 呢 吧 啊 被 把 对 给
+    用 户 人 为 于 之 以
+    の は が を に へ と で も や か ね よ だ し て た す ま さ る い な れ
+"""
+# Words of little weight, which somebody who tells what another one said may put in.
+_LIGHT_WORDS = """
+    want wants wanted use uses used using go goes going gone went get gets got getting make makes made
+    take takes took taken taking plan plans planned planning need needs needed say says said tell tells
+    told mention mentions mentioned ask asks asked keep keeps kept know knows knew note noted now since
+    until currently usually again one some any other own both date day month year time
+    möchte will macht machen geht gehen veut va fait quiere hace
+"""
+_DENYING_WORDS = """
+    not no never nobody none nothing neither nor without cannot cant dont doesnt didnt isnt arent wasnt
+    wont stopped longer refuses refuse
+    nicht kein keine keinen keinem keiner nie niemals niemand nichts ohne
+    pas jamais aucun aucune rien sans ne nunca nadie nada ningun ninguna non nessuno niente senza
+    不 没 沒 未 无 無 勿
+"""
+_FUNCTION: Final = frozenset(words(_FUNCTION_WORDS))
+_NEGATIONS: Final = frozenset(words(_DENYING_WORDS))
+_ENDINGS: Final = ("ing", "ed", "en", "ie", "e", "n", "y")
+_NOT = re.compile(r"[a-z]n['’]t\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[.!?;:,。！？；，、\n]+|\b(?:but|and|aber|und|mais|pero|ma|et|y)\b", re.IGNORECASE
+)
+
+
+def _cut(word: str) -> str:
+    """The word without a plural, one ending, and a doubled last letter: preferred, planning."""
+    if len(word) > SHORTEST_STEM and word.endswith("s"):
+        word = word[:-1]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            word = word[: -len(ending)]
+            break
+    if len(word) > SHORTEST_STEM and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:STEM]
+
+
+_SAME: Final = {
+    _cut(word): _cut(words_of_one[0])
+    for words_of_one in (
+        ("like", "love", "enjoy", "prefer", "favourite", "favorite", "fond"),
+        ("live", "reside", "dwell"),
+        ("work", "employ", "employed"),
+        ("begin", "start"),
+        ("buy", "bought", "purchase"),
+    )
+    for word in words_of_one
+}
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """What a word has in common with its other forms, and some with those that mean the same; numbers
+    stay whole."""
+    if any(map(str.isdigit, word)) or len(word) <= SHORTEST_STEM:
+        return word
+    cut = _cut(word)
+    return _SAME.get(cut, cut)
+
+
+_LIGHT: Final = frozenset(map(stem, words(_LIGHT_WORDS)))
+
+
+def sequence(text: str) -> list[str]:
+    """The stems of the words that tell something, in their order; a negation tells nothing here."""
+    return [stem(word) for word in words(text) if word not in _FUNCTION and word not in _NEGATIONS]
+
+
+@lru_cache(maxsize=4_000)
+def telling(text: str) -> frozenset[str]:
+    """The stems of the words that tell something."""
+    return frozenset(sequence(text))
+
+
+def untold(text: str, sources: Iterable[str]) -> frozenset[str]:
+    """The stems of the words that tell something and stand in none of the sources."""
+    known = frozenset[str]().union(*(telling(source) for source in sources))
+    return telling(text) - known - _LIGHT
+
+
+def denies(text: str) -> bool:
+    """Whether a word of the text denies something."""
+    return not _NEGATIONS.isdisjoint(words(text)) or _NOT.search(text) is not None
+
+
+def turned(text: str, sources: Iterable[str]) -> bool:
+    """Whether the text denies what none of the sources denies, or states what they deny: each clause is
+    compared with those that share most of its words."""
+    clauses = [(telling(part), denies(part)) for each in sources for part in _clauses(each)]
+    if denies(text) and not any(denied for _, denied in clauses):
+        return True
+    for part in _clauses(text):
+        about = telling(part)
+        shared = [(len(about & other), other_denies) for other, other_denies in clauses]
+        most = max((count for count, _ in shared), default=0)
+        if not most:
+            continue
+        if denies(part) not in {other for count, other in shared if count == most}:
+            return True
+    return False
+
+
+def _clauses(text: str) -> Sequence[str]:
+    return [part for part in _CLAUSE.split(text) if part.strip()]
+
+
+def says(text: Sequence[str], saying: Sequence[str]) -> bool:
+    """Whether the stems `saying` stand side by side in `text` in any order, few others among them; both
+    as `sequence` gives them."""
+    wanted = set(saying)
+    if not wanted <= set(text):
+        return False
+    room = len(saying) * (1 + GAP)
+    places = [(index, word) for index, word in enumerate(text) if word in wanted]
+    newest: dict[str, int] = {}
+    for index, word in places:
+        newest[word] = index
+        if len(newest) == len(wanted) and index - min(newest.values()) < room:
+            return True
+    return False
