@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -382,3 +382,29 @@ async def test_a_compaction_is_not_stopped_by_somebody_else(tmp_path: Path) -> N
         stall.set()
         await it.bridge.idle()
         assert any("are now a summary" in said for said in it.channel.finals)
+
+
+async def test_runs_in_other_threads_are_listed_with_a_stop_each_that_tells_them_apart(
+    tmp_path: Path,
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
+        sent_at = datetime(2026, 11, 30, 17, 43, 5, tzinfo=UTC)
+        for second, thread in enumerate(("t1", "t2")):
+            message = it.channel.message("hi", chat="team", private=False)
+            place = replace(message.address, thread=thread)
+            asked = sent_at + timedelta(seconds=second)
+            await it.bridge.receive(replace(message, address=place, sent_at=asked))
+        await it.until(lambda: len(it.provider.requests) == 2)
+        await it.send("/cancel", chat="team", private=False)
+        await it.until(lambda: any(len(reply.buttons) == 2 for reply in it.channel.replies))
+        listed = next(reply for reply in it.channel.replies if len(reply.buttons) == 2)
+        assert [button.label for button in listed.buttons] == [
+            "Stop the one of 17:43:05",
+            "Stop the one of 17:43:06",
+        ]
+        await it.bridge.receive(it.channel.press(listed, button=1))
+        await it.until(lambda: len(it.channel.finals) == 2)
+        stall.set()
+        await it.bridge.idle()
+        assert len({"One.", "Two."} & set(it.channel.finals)) == 1, "one was stopped"
