@@ -93,8 +93,17 @@ class Changes:
         before = await self._files.stored(place)
         if revision is not None and revision != before.revision:
             return await self._older(place, before, revision)
-        after = lines if whole else edited(before.text, reading.values, reading.removed)
-        return self._planned(place, before, _lines(after) if whole else after)
+        after = _lines(lines) if whole else self._edited(place, before.text, reading)
+        return self._planned(place, before, after)
+
+    def _edited(self, place: PolicyPlace, before: str, wished: Reading) -> str:
+        """Line by line, so that comments stay; a text whose lines are not one for each key is written
+        anew with what it says."""
+        stood = self.read(before, place).values
+        values = {key: value for key, value in stood.items() if key not in wished.removed}
+        values |= wished.values
+        after = edited(_lines(before), wished.values, wished.removed)
+        return after if self.read(after, place).values == values else edited("", values, ())
 
     async def plan_undo(self, place: PolicyPlace, revision: int | None = None) -> Plan | Refused:
         """Take the newest change back, if a chat has made it. `revision`: the one that it has led

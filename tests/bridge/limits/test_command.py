@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bridge.limits.policies import PolicyLayers
+from bridge.limits.reading import read
 from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_effects import GROUP, write
@@ -173,3 +176,28 @@ async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_p
         assert "`paused: yes`" in await limits(it)
         write(tmp_path, "paused: no\n")
         assert await it.ask("Hi", chat=GROUP, private=False) == "One."
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "\ufeffpaused: no",
+        "paused\u00a0: no\n",
+        "  paused: no\n  language: de\n",
+        "{paused: no}",
+        "paused: no\n...\n",
+        "blocked: [42,\n43]\npaused: no\n",
+        "? paused\n: no\n",
+        "paused: no # ours\n",
+    ],
+)
+async def test_whatever_can_be_read_can_be_changed(tmp_path: Path, before: str) -> None:
+    path = write(tmp_path, before)
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        assert "`paused`: no → yes" in await limits(it, "set paused yes")
+        after = read(path.read_bytes(), it.services.policies.files.known)
+        assert after.faults == ()
+        values = read(before.encode(), it.services.policies.files.known).values
+        assert after.values == {**values, "paused": True}
+        assert ("# ours" in path.read_text()) == ("# ours" in before)
