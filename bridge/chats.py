@@ -173,7 +173,7 @@ class ChatKeeper:
 def advice(move: Move) -> str:
     """What an operator has to do about a move."""
     return (
-        f"where the configuration names {move.old} (channels.{move.channel}.allowed), "
+        f"where the configuration names {move.old} (channels.{move.channel}.allowed, memory.shared), "
         f"write {move.new} instead"
     )
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from bridge.holds import Holds
 from bridge.memory_parts import MemoryParts
@@ -47,8 +48,13 @@ class Found:
         return Found(self.person, (*self.private, place), shared, self.together)
 
 
-Quiet = Callable[[Sequence[ChatPlace]], AbstractAsyncContextManager[None]]
-"""Nothing is under way in these chats while inside. Raises `Busy`."""
+class Quiet(Protocol):
+    """Nothing is under way in these chats while inside, nor, with `together`, a night of the memory
+    that groups share. Raises `Busy`."""
+
+    def __call__(
+        self, places: Sequence[ChatPlace], *, together: bool = False
+    ) -> AbstractAsyncContextManager[None]: ...
 
 
 class Eraser:
@@ -90,7 +96,8 @@ class Eraser:
     async def person(self, found: Found, by: str) -> None:
         """All of a person: their private chats as a whole, and what they have left in others."""
         shared = [trace.place for trace in found.shared]
-        async with self._quiet([*found.private, *shared]):
+        places = [*found.private, *shared]
+        async with self._quiet(places, together=bool(found.together)):
             # First: whose its lines are is known by messages that go then.
             await self._traces.erase_together(found.person)
             for place in found.private:
@@ -140,7 +147,7 @@ def quiet(holds: Holds, chats: Chats, memory: MemoryParts) -> Quiet:
     """For the running process."""
 
     @asynccontextmanager
-    async def held(places: Sequence[ChatPlace]) -> AsyncGenerator[None]:
+    async def held(places: Sequence[ChatPlace], *, together: bool = False) -> AsyncGenerator[None]:
         keys = [chat_key(place.channel, place.account, place.chat) for place in places]
         async with AsyncExitStack() as stack:
             for key in keys:
@@ -149,7 +156,8 @@ def quiet(holds: Holds, chats: Chats, memory: MemoryParts) -> Quiet:
             try:
                 async with asyncio.timeout(QUIET_WAIT_S):
                     await holds.quiet(*keys)
-                    await stack.enter_async_context(memory.paused((), (SHARED,)))
+                    if together:
+                        await stack.enter_async_context(memory.paused((), (SHARED,)))
                     for place in places:
                         sessions = await chats.session_ids(place)
                         scopes = [
@@ -169,6 +177,10 @@ def _triple(place: ChatPlace) -> tuple[str, str, str]:
 
 
 @asynccontextmanager
-async def alone(_places: Sequence[ChatPlace]) -> AsyncGenerator[None]:
+async def alone(
+    places: Sequence[ChatPlace],
+    *,
+    together: bool = False,
+) -> AsyncGenerator[None]:
     """Where no other process runs."""
     yield

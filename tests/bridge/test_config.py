@@ -164,6 +164,15 @@ def test_the_reserve_for_the_answer_must_fit_the_window(faults) -> None:
     assert "context_tokens" in line
 
 
+def test_only_groups_can_have_one_memory_together(read, faults) -> None:
+    shared = "memory:\n  shared: [telegram:-1001234, slack:C012AB3CD{more}]\n"
+    made = read(MINIMAL + shared.format(more=""))
+    assert made.memory.shared == ("telegram:-1001234", "slack:C012AB3CD")
+    (fault,) = faults(MINIMAL + shared.format(more=", telegram:42"))
+    assert "memory.shared[2]" in fault
+    assert "what was said in private is never part of a memory that groups share" in fault
+
+
 def test_a_budget_needs_room_beside_the_reserve_for_the_answer(faults) -> None:
     (line,) = faults(MINIMAL + "context: {budget_tokens: 4096}\n")
     assert "budget_tokens" in line

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from agent.messages import assistant_text, user_text
 from agent.provider import ModelRequest
-from agent.testing import calls
+from agent.testing import ScriptedProvider, calls
+from bridge.chat_models import ModelChoice
+from bridge.config import Config
+from bridge.keep_days import clean_chats
+from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.sharing import Sharing, group_fault
-from channels.base import Address
+from channels.base import Address, Sender
+from memory.chat_retention import ChatRetention
 from memory.chats import ChatPlace, Move
 from memory.nights import Night
 from memory.scopes import SHARED, scope_of, scope_path
-from tests.bridge.bed import Bed, bed
+from tests.bridge.bed import Bed, bed, chat_model
 from tests.bridge.memory_bed import memory_bed
 from tests.bridge.memory_models import faithful, notes
 from tests.bridge.test_chats import moved
@@ -251,6 +258,65 @@ async def test_notes_of_all_chats_go_into_one_file_and_one_night_tidies_it(
         )
         assert [row[0] for row in payers] == ["-6"], "the chat that is listed first"
         assert sorted(it.changed) == [SHARED]
+
+
+async def test_its_days_are_the_configurations_and_what_it_costs_the_chats_own(
+    tmp_path: Path,
+) -> None:
+    limits = tmp_path / "groups" / "fake" / "team.yaml"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("timezone: Asia/Tokyo\n")
+    async with bed(tmp_path, ["fine"], shared=LISTED) as it:
+        await ask(it, "I like tea")
+        services, notes_model = it.services, ScriptedProvider(["- [1] likes tea"])
+        ground = MemoryGround(
+            it.database,
+            tmp_path / "memory",
+            services.usage,
+            services.gate,
+            services.ratios,
+            services.policies,
+            services.notebook,
+            services.errors.report,
+            services.memory.sharing,
+        )
+        parts = memory_parts(Config(), ground, ModelChoice((chat_model(notes_model, "notes"),)))
+        late = "2026-11-29T20:00:00.000000+00:00"  # the next day in Tokyo
+        await it.database.write(lambda c: c.execute("UPDATE messages SET created_at = ?", (late,)))
+        await parts.flushing.leave(1, SHARED, ZoneInfo("Asia/Tokyo"))
+        assert "likes tea" in (shared_file(tmp_path).with_name("2026-11-29.md")).read_text()
+        booked = await it.database.read("SELECT began_at FROM usage_days WHERE person = ''")
+        assert ["T15:00" in row[0] for row in booked] == [True], "midnight in Tokyo"
+
+
+async def test_a_name_that_two_members_of_different_chats_have_gives_neither_a_right(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["one", "two"], shared=LISTED) as it:
+        await ask(it, "hello", TEAM, "bo")
+        other = it.channel.message("hello", person="ana", chat="crew", private=False)
+        await it.bridge.receive(replace(other, sender=Sender("ana", "Bo", "en")))
+        await it.bridge.idle()
+        await ask(it, "/remember Bo likes tea", CREW, "owner")
+        assert (await ask(it, "/forget 1", TEAM, "bo")).startswith("Somebody else has said that")
+
+
+async def test_the_fewest_days_that_one_of_its_chats_keeps_hold_for_its_notes(
+    tmp_path: Path,
+) -> None:
+    limits = tmp_path / "groups" / "fake" / "team.yaml"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("keep_days: 30\n")
+    async with bed(tmp_path, ["one", "two"], shared=LISTED) as it:
+        for where in (TEAM, CREW):
+            await ask(it, "hello", where)
+        await ask(it, f"/remember {FACT}")
+        old = shared_file(tmp_path).with_name("2026-01-01.md")
+        old.write_text("- **Ana** plover")
+        services, retention = it.services, ChatRetention(it.database, tmp_path)
+        await clean_chats(services.policies, retention, services.memory.sharing, datetime.now(UTC))
+        assert not old.exists()
+        assert FACT in shared_file(tmp_path).read_text()
 
 
 def test_private_chats_never_share_and_ids_of_a_moved_group_are_all_its_own() -> None:

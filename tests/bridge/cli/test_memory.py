@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent.messages import assistant_text, user_text
+from bridge.cli.memory_show import _listed, _read
+from bridge.cli.options import Options
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
 from memory.notebook import Notebook
-from memory.scopes import ChatScope
+from memory.scopes import SHARED, ChatScope
 from tests.bridge.cli.scripted import environ, piped
 
 ANA = ChatScope("person:telegram:1:7", "telegram", "1", "7")
@@ -48,6 +50,23 @@ async def test_a_lost_index_is_built_anew_beside_the_bot(data: Path) -> None:
         assert (code, errors.strip()) == (0, ANA.scope)
         assert out.startswith("the index holds 3 entries of 1 chats")
         assert len(await notebook.search.find(ANA, "plover", today=TODAY)) == 3
+    finally:
+        await database.close()
+
+
+async def test_the_memory_that_groups_share_is_listed_once_and_shown(data: Path) -> None:
+    database = await Database.open(data / "galata.db")
+    try:
+        conversations = Conversations(database)
+        for chat in ("-5", "-6"):
+            key = f"telegram:1:{chat}"
+            await conversations.open(SessionPlace(key, "telegram", "1", chat, None))
+        await Notebook(database, data / "memory").files.add(SHARED, TODAY, "Ana", "likes plovers")
+        options = Options(data=data, config=None, environ={}, scope=SHARED)
+        assert await _listed(database, options) == ["shared  1 entries, 0 days with notes"]
+        assert "likes plovers" in "".join(await _read(database, options))
+        rows = await database.read("SELECT target FROM audit WHERE action = 'memory.read'")
+        assert [row[0] for row in rows] == [SHARED]
     finally:
         await database.close()
 
