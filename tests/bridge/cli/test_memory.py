@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from agent.messages import assistant_text, user_text
-from bridge.cli.memory_show import _listed, _read
+from bridge.cli.memory_show import show, show_all
 from bridge.cli.options import Options
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
@@ -54,21 +55,24 @@ async def test_a_lost_index_is_built_anew_beside_the_bot(data: Path) -> None:
         await database.close()
 
 
-async def test_the_memory_that_groups_share_is_listed_once_and_shown(data: Path) -> None:
-    database = await Database.open(data / "galata.db")
-    try:
+def test_the_memory_that_groups_share_is_listed_once_and_shown(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def two_groups() -> None:
+        database = await Database.open(data / "galata.db")
         conversations = Conversations(database)
         for chat in ("-5", "-6"):
             key = f"telegram:1:{chat}"
             await conversations.open(SessionPlace(key, "telegram", "1", chat, None))
         await Notebook(database, data / "memory").files.add(SHARED, TODAY, "Ana", "likes plovers")
-        options = Options(data=data, config=None, environ={}, scope=SHARED)
-        assert await _listed(database, options) == ["shared  1 entries, 0 days with notes"]
-        assert "likes plovers" in "".join(await _read(database, options))
-        rows = await database.read("SELECT target FROM audit WHERE action = 'memory.read'")
-        assert [row[0] for row in rows] == [SHARED]
-    finally:
         await database.close()
+
+    asyncio.run(two_groups())
+    options = Options(data=data, config=None, environ={}, scope=SHARED)
+    assert show_all(options) == 0
+    assert capsys.readouterr().out == "shared  1 entries, 0 days with notes\n"
+    assert show(options) == 0
+    assert "likes plovers" in capsys.readouterr().out
 
 
 async def test_without_a_database_it_says_where_it_looked(data: Path) -> None:
