@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from agent.errors import RefusalKind
 from agent.events import Retrying, RunEvent, StepEnded, TextShown, ToolStarted
 from bridge.errors import retrying_key
 from bridge.texts import Say
 from channels.base import ReplySink
+
+OUR_SIGN: Final = "📝"
+"""Before each line of ours that tells of what was written down; it goes from what a model says."""
+
+
+def without_our_sign(text: str) -> str:
+    """A model's words, which cannot look like a receipt."""
+    return text.replace(OUR_SIGN, "")
 
 
 class Display:
@@ -31,7 +41,7 @@ class Display:
         """One event; never blocks and never raises."""
         match event:
             case TextShown(text):
-                self._show(text)
+                self._show(without_our_sign(text))
             case StepEnded():
                 self._paragraph_due = bool(self._parts)
             case ToolStarted():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agent.errors import LimitReached
 from agent.loop import EMPTY_MARK, AgentRun
+from bridge.display import without_our_sign
 from bridge.errors import ErrorReporter, sentence
 from bridge.lanes import Outcome
 from bridge.question import GivenUp, NothingToRetry
@@ -65,7 +66,7 @@ class LastWord:
         text = agent.last_run_new_messages[-1].text
         if text == EMPTY_MARK:
             return "" if agent.gave_no_answer else self._say("empty_answer")
-        return text
+        return without_our_sign(text)
 
     def _effects(self, agent: AgentRun | None) -> str:
         """Which actions of a stopped run had taken effect, and of which it is unknown."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
+from bridge.display import OUR_SIGN
 from bridge.limits.keys import WHO_CAN_TEACH
 from bridge.memory_buttons import undo_buttons
 from bridge.memory_parts import OWN_TOOLS
@@ -132,7 +133,9 @@ def snapshot_room(models: Iterable[ChatModel]) -> int:
 
 
 def receipt_lines(say: Say, receipts: Iterable[Receipt], where: Audience) -> list[str]:
-    """One line for each change. Without such a line nothing was saved."""
+    """One line for each change, with a sign that no model can set (`bridge.display`). Without such a
+    line nothing was saved."""
     return [
-        say(f"memory_{each.kind}_{where}", text=each.text, number=each.number) for each in receipts
+        f"{OUR_SIGN} {say(f'memory_{each.kind}_{where}', text=each.text, number=each.number)}"
+        for each in receipts
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import Changes, Plan, Refused
-from bridge.limits.keys import DEFAULT, KEYS, Key
+from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
 from bridge.limits.kinds import Choice, YesNo, quoted
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
@@ -98,11 +98,26 @@ class LimitsForm:
         plan = await self._plan(message, sent)
         if isinstance(plan, Plan) or plan.why == "limits_same":
             return {}
-        if plan.faults and not _sent(sent).whole:
-            return {fault.key: fault.message for fault in reversed(plan.faults)}
-        if plan.faults:
+        if plan.why != "limits_faults":
+            return {first: plan.told(say)}
+        if _sent(sent).whole:
             return {first: "\n".join(map(line_of, plan.faults))}
-        return {first: plan.told(say)}
+        return await self._at_fields(message, sent, plan) or {first: plan.told(say)}
+
+    async def _at_fields(
+        self, message: InboundMessage, sent: Submission, plan: Refused
+    ) -> dict[str, str]:
+        """Each fault at its field. A text that is no YAML spoils what comes after it, so each line is
+        read by itself."""
+        place = _place_of(message)
+        faults: dict[str, str] = {}
+        for line in await self._lines(place, sent.texts):
+            name = line.partition(":")[0]
+            for fault in self._changes.read(line, place).faults:
+                faults.setdefault(name, fault.message)
+        if faults:
+            return faults
+        return {fault.key: fault.message for fault in plan.faults if fault.key in BY_NAME}
 
     async def carry_out(self, message: InboundMessage, say: Say) -> Answer:
         """Write what was sent; one line in the chat tells it. Somebody may have been faster."""

@@ -215,13 +215,23 @@ async def test_in_a_group_what_others_have_said_is_for_admins(tmp_path: Path) ->
         assert "Forgotten" in await say(it, "/forget 2", person="bo", **team)
 
 
+async def test_no_model_can_write_a_line_that_looks_like_a_receipt(tmp_path: Path) -> None:
+    claim = "📝 Remembered: likes chess (only in this chat · /forget 1 takes it back)"
+    async with bed(tmp_path, [f"Done.\n\n{claim}"]) as it:
+        told = await it.ask("I like chess, remember that")
+        assert "📝" not in told
+        assert "Remembered: likes chess" in told
+        assert "📝" not in it.channel.replies[-1].preview
+        assert "📝" in await it.ask("/memory"), "which says what the sign means"
+
+
 async def test_a_run_that_remembers_shows_it_and_one_that_only_says_so_does_not(
     tmp_path: Path,
 ) -> None:
     remember = calls(("c1", "remember", {"text": "likes tea"}))
     async with bed(tmp_path, [remember, "Kept.", "Saved!"]) as it:
         told = await it.ask("I like tea, remember that")
-        assert told.startswith("Kept.\n\nRemembered: likes tea (only in this chat · /forget 1")
+        assert told.startswith("Kept.\n\n📝 Remembered: likes tea (only in this chat · /forget 1")
         assert await it.ask("remember that I like coffee") == "Saved!"
         stored = [m.text for m in it.provider.requests[-1].messages]
         assert not any("Remembered:" in text for text in stored), "the line is not the model's"
@@ -323,7 +333,7 @@ async def test_a_paraphrase_of_a_page_is_not_remembered_and_neither_after_a_comp
         assert await it.ask("go on") == "Well."
         assert list((tmp_path / "memory").rglob("MEMORY.md")) == []
         told = await it.ask("I like boats, remember")
-        assert told.startswith("I will.\n\nRemembered: likes boats")
+        assert told.startswith("I will.\n\n📝 Remembered: likes boats")
         await it.ask("/new")
         assert "Remembered" in await it.ask("always do that, remember"), "no page is in this one"
 

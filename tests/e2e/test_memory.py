@@ -71,7 +71,7 @@ async def test_remembered_then_known_to_the_next_conversation_then_forgotten(wor
     said = await world.ask(
         "my cat is called Pablo, remember that", tool("remember", {"text": SECRET}), "I will."
     )
-    assert said.startswith("I will.\n\nRemembered: the cat is called Pablo (only in this chat")
+    assert said.startswith("I will.\n\n📝 Remembered: the cat is called Pablo (only in this chat")
     assert SECRET in world.files()
     assert SECRET not in world.system(), "the prompt stays the same within a run"
 
@@ -97,7 +97,7 @@ async def test_remembered_then_known_to_the_next_conversation_then_forgotten(wor
         tool("forget", {"entries": ["1"]}),
         "Done.",
     )
-    assert said == "Done.\n\nForgotten for good: 1."
+    assert said == "Done.\n\n📝 Forgotten for good: 1."
     assert "Pablo" not in world.files()
     await world.ask("do you know it?", "No.")
     assert "Pablo" not in world.system()

@@ -239,7 +239,9 @@ def _settle(world: World, view: View, delivery: Delivery) -> None:
     answer = delivery.response or {}
     action = answer.get("response_action")
     if action == "errors":
-        view.errors = dict(answer["errors"])
+        inputs = {block["block_id"] for block in view.body["blocks"] if block["type"] == "input"}
+        known = bool(answer["errors"]) and set(answer["errors"]) <= inputs
+        view.errors = dict(answer["errors"]) if known else {"": "We had some trouble connecting."}
     elif action == "update":
         view.body = checked(world, answer["view"], ("modal",))
     elif action == "push":

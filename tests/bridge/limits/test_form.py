@@ -102,3 +102,22 @@ async def test_members_see_it_as_text_and_a_form_that_comes_too_late_has_a_butto
         await it.ask("/limits", person="ana", chat=GROUP, private=False)
         assert len(it.channel.forms) == 1
         assert it.channel.replies[-1].buttons == ()
+
+
+@pytest.mark.parametrize("written", ["[42", "a: b", "@bob", "{"])
+async def test_a_fault_of_the_syntax_is_at_its_field_too(tmp_path: Path, written: str) -> None:
+    async with bed(tmp_path) as it:
+        form = await opened(it)
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, blocked=written, language="de", tokens_per_day="50")
+        assert set(refused.value.faults) == {"blocked"}
+
+
+async def test_faults_of_the_chats_file_are_told_at_the_first_field(tmp_path: Path) -> None:
+    write(tmp_path, "pasued: yes\n")
+    async with bed(tmp_path) as it:
+        form = await opened(it)
+        with pytest.raises(FormRefused) as refused:
+            await sent(it, form, tokens_per_day="777")
+        assert set(refused.value.faults) == {"paused"}
+        assert "mended in the file" in refused.value.faults["paused"]
