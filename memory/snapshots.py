@@ -26,6 +26,10 @@ MOST_SNAPSHOT = 20_000  # characters, for a model with a large window
 DAYS = 2  # the newest day files
 SHARE_OF_DAYS = 0.2  # of the snapshot
 _LEFT_OUT = "({count} older ones do not fit here; memory_search finds them)"
+_OF_SEVERAL = (
+    "(Several groups have this memory together: what stands here may have been said in another one, by"
+    " people who are not here.)"
+)
 _OUTDATED = -1  # no boundary has that id
 _TAG = re.compile(r"<(?=\s*[/!?]?\s*[A-Za-z])")
 
@@ -56,6 +60,8 @@ class Snapshots:
         forgotten = await self._tombstones.of(chat.scope)
         folder = scope_path(self._folder, chat.scope)
         text = await asyncio.to_thread(_made, folder, forgotten, min(most, MOST_SNAPSHOT))
+        if shared and text:
+            text = f"{_OF_SEVERAL}\n\n{text}"
         values = {
             "session": session,
             "boundary": boundary_id,

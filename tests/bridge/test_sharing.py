@@ -59,6 +59,7 @@ async def test_groups_of_the_list_have_one_memory_and_nobody_else_sees_it(tmp_pa
         assert FACT in shared_file(tmp_path).read_text()
         await ask(it, "when?", CREW, person="bo")
         assert FACT in prompt(it)
+        assert "may have been said in another one" in prompt(it)
         shown = await ask(it, "/memory", CREW, person="bo")
         assert shown.startswith("This group shares its memory with other chats")
         assert FACT in shown
