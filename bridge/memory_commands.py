@@ -178,7 +178,11 @@ class MemoryCommands:
         return Answer(text, delete_buttons(receipt.changes, say))
 
     async def _undo(self, message: InboundMessage, say: Say) -> str:
-        gone, back = await self._notebook.undo(self._sharing.chat(message.address))
+        """The last change that still shows: one of what was forgotten since has nothing left. Raises
+        `FactsRefused`, also when none is left."""
+        gone, back = list[Fact](), list[Fact]()
+        while not gone and not back:
+            gone, back = await self._notebook.undo(self._sharing.chat(message.address))
         return undone_lines(gone, back, say)
 
     async def _tidy(self, message: InboundMessage, say: Say) -> str:

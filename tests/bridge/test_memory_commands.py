@@ -80,6 +80,15 @@ async def test_memory_undo_takes_the_last_change_back(tmp_path: Path) -> None:
         assert "adds an entry" in await say(it, "/memory wat")
 
 
+async def test_memory_undo_passes_over_changes_of_which_all_was_forgotten(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await say(it, "/remember likes tea")
+        await say(it, "/remember has a red bicycle")
+        await say(it, "/forget 2")
+        assert "– **1** likes tea" in await say(it, "/memory undo")
+        assert "no change" in await say(it, "/memory undo")
+
+
 async def press(it: Bed, label: str, *, person: str = "ana") -> str:
     """Press a button; the notice, or what is said beside it."""
     reply = next(r for r in reversed(it.channel.replies) if label in _labels(r))
