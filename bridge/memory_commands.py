@@ -166,15 +166,15 @@ class MemoryCommands:
         where = self._sharing.audience(message.address)
         text = say(f"memory_forgotten_{where}", number=receipt.number)
         everything = await self._rights.over_all(message)
-        runs = await self._notebook.said_before.runs(
+        told = await self._notebook.said_before.said(
             chat,
             receipt.changes[0],
             receipt.changes[-1],
             person=None if everything else message.sender.id,
         )
-        if not runs or not say.capabilities.buttons:
+        if not told.count or not say.capabilities.buttons:
             return Answer(text)
-        text = "\n\n".join((text, say("messages_delete", count=len(runs))))
+        text = "\n\n".join((text, say("messages_delete", count=told.count)))
         return Answer(text, delete_buttons(receipt.changes, say))
 
     async def _undo(self, message: InboundMessage, say: Say) -> str:

@@ -61,5 +61,5 @@ class MemoryPresses:
         everything = await self._rights.over_all(message)
         person = None if everything else message.sender.id
         chat, said = self._sharing.chat(message.address), self._notebook.said_before
-        runs = await said.runs(chat, first, last, person=person)
-        return Answer(say("messages_deleted", count=await said.delete(runs)), spent=True)
+        told = await said.said(chat, first, last, person=person)
+        return Answer(say("messages_deleted", count=await said.delete(told)), spent=True)

@@ -122,7 +122,8 @@ class RunMemory:
         if plan.heard:
             before.append((Message("user", (TextBlock(plan.heard),)), "foreign"))
         whose: Whose = "own" if self._own_words else "foreign"
-        before += [(message, whose) for message in (self._question, *self._new_messages())]
+        for message in (self._question, *self._new_messages()):
+            before.append((message, whose))
         said = await asyncio.to_thread(heard, before, OWN_TOOLS)
         return replace(said, tainted=True) if too_long else said
 

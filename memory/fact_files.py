@@ -59,10 +59,15 @@ class FactFiles:
         """Entries that are no longer true; an earlier version keeps them. Raises `FactsRefused`."""
         return await self.change(scope, lambda lines: removed(lines, list(numbers)))
 
-    async def forget(self, scope: str, chosen: Callable[[Line], bool]) -> list[Line]:
-        """Take out the lines that are `chosen`, of earlier versions too; those of the file. Raises
-        `FactsRefused`."""
-        return await asyncio.to_thread(self._forget, self._path(scope), chosen)
+    async def forget(
+        self,
+        scope: str,
+        chosen: Callable[[Line], bool],
+        same: Callable[[str], bool] = lambda text: False,
+    ) -> list[Line]:
+        """Take out the lines that are `chosen`, of earlier versions too, and of these those whose text
+        says the `same`; those of the file. Raises `FactsRefused`."""
+        return await asyncio.to_thread(self._forget, self._path(scope), chosen, same)
 
     async def undo(self, scope: str) -> tuple[Lines, Lines]:
         """Take the last change of ours back: the lines before and after. Raises `FactsRefused`: none is
@@ -91,7 +96,9 @@ class FactFiles:
                 kept.unlink()
         raise FactsRefused("changed")
 
-    def _forget(self, path: Path, chosen: Callable[[Line], bool]) -> list[Line]:
+    def _forget(
+        self, path: Path, chosen: Callable[[Line], bool], same: Callable[[str], bool]
+    ) -> list[Line]:
         with locked(path.parent):
             for _ in range(TRIES):
                 before = read(path)
@@ -100,7 +107,9 @@ class FactFiles:
                 after = _bytes(tuple(line for line in lines if not chosen(line)))
                 if after != before and not replace(path, before, after):
                     continue
-                without = partial(_without, said={saying(line) for line in gone})
+                stays = {saying(line) for line in lines if line not in gone}
+                said = {saying(line) for line in gone}
+                without = partial(_without, said=said, same=same, stays=stays)
                 versions.scrub(path.parent, before, after, without)
                 return gone
         raise FactsRefused("changed")
@@ -125,8 +134,14 @@ def saying(line: Line) -> str:
     return normalised(line.fact.text if line.fact is not None else line.raw)
 
 
-def _without(held: bytes, said: Collection[str]) -> bytes:
-    return _bytes(tuple(line for line in _lines(held) if saying(line) not in said))
+def _without(
+    held: bytes, said: Collection[str], same: Callable[[str], bool], stays: Collection[str]
+) -> bytes:
+    def goes(line: Line) -> bool:
+        words = saying(line)
+        return words in said or (words not in stays and same(words))
+
+    return _bytes(tuple(line for line in _lines(held) if not goes(line)))
 
 
 # A file that is not UTF-8 throughout keeps its bytes.

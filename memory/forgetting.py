@@ -21,10 +21,12 @@ from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
 from memory.lines import Ref, drop, drop_saying, lines_of, said
+from memory.resting import Run, drop_resting, messages_of, scrub_notes
 from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
 from memory.search import Search
 from memory.together import chats_of, drop_shared_index
 from memory.tombstones import Forgotten, bury, hash_of
+from memory.withdrawn import replies_that_say, withdraw
 from memory.words import Phrase, normalised, phrases
 
 MOST_MATCHES = 20
@@ -69,33 +71,66 @@ class Forgetting:
         """Take these lines out, for good. `made` hears of it as soon as the files are without them.
         Raises `FactsRefused`: one is not there, or not theirs."""
         chosen = await asyncio.to_thread(self._chosen, chat, refs)
-        sayings = [(ref.number, said(text)) for ref, text in chosen]
         await self._check(chat, by, chosen)
-        forgotten = Forgotten(frozenset(words for _, words in sayings))
+        chosen += await self._same(chat, by, chosen)
+        words = [said(text) for _, text in chosen]
+        forgotten = Forgotten(frozenset(words))
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings)
         )
-        await self._drop(chat, refs)
-        folder = scope_path(self._folder, chat.scope) / CHANGES
-        await asyncio.to_thread(_drop_from_changes, folder, forgotten.sayings)
+        await self._drop(chat, [ref for ref, _ in chosen], forgotten)
         receipt = Receipt("forgotten", len(forgotten.sayings))
         made(receipt)
-        runs: set[tuple[str, int]] = set()
-        for each in await self._database.look(lambda connection: chats_of(connection, chat)):
-            runs |= await self._search.runs_that_say(each, forgotten.sayings, besides=by.run_id)
-        words = [words for _, words in sayings]
+        runs = await self._runs(chat, by, words)
+        gone = await self._database.look(lambda connection: messages_of(connection, runs))
+        folder = scope_path(self._folder, chat.scope)
+        await asyncio.to_thread(drop_resting, folder, gone, forgotten)
+        replies = await self._database.look(
+            lambda connection: [
+                reply
+                for each in chats_of(connection, chat)
+                for reply in replies_that_say(connection, each, forgotten)
+            ]
+        )
 
         def op(connection: sqlite3.Connection) -> Receipt:
-            for run_id, session in (*runs, *sources(connection, chat, words, by.run_id)):
+            for run_id, session in runs:
                 connection.execute(LEAVE_OUT, (run_id, session, stamp()))
+            withdraw(connection, replies, [run_id for run_id, _ in runs])
             for each in chats_of(connection, chat):
-                _scrub_notes(connection, each, forgotten)
+                scrub_notes(connection, each, gone, forgotten)
             if chat.together:
                 drop_shared_index(connection, but=chat.together)
             changes = note(connection, chat, by, receipt, *forgotten.sayings)
             return replace(receipt, changes=changes)
 
         return await self._database.write(op)
+
+    async def _runs(self, chat: ChatScope, by: Member, words: Sequence[str]) -> set[Run]:
+        """Those in which it was said or remembered, besides the one that has it forgotten."""
+        chats = await self._database.look(lambda connection: chats_of(connection, chat))
+        runs = set(await self._database.look(lambda c: sources(c, chat, words, by.run_id)))
+        for each in chats:
+            runs |= await self._search.runs_that_say(each, words, besides=by.run_id)
+        return runs
+
+    async def _same(
+        self, chat: ChatScope, by: Member, chosen: Sequence[tuple[Ref, str]]
+    ) -> list[tuple[Ref, str]]:
+        """Entries that say just the same in other words, as far as they may forget those too."""
+        sayings = Forgotten(frozenset(said(text) for _, text in chosen))
+        refs = {ref for ref, _ in chosen}
+        found: list[tuple[Ref, str]] = []
+        for fact in facts(await self._files.load(chat.scope)):
+            each = (Ref(FACTS, fact.number), fact.text)
+            if each[0] in refs or not sayings.same(fact.text, fact.who):
+                continue
+            try:
+                await self._check(chat, by, [each])
+            except FactsRefused:
+                continue
+            found.append(each)
+        return found
 
     async def _check(self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]) -> None:
         """Everybody may forget what they have said, and what is about them; admins everything."""
@@ -109,7 +144,7 @@ class Forgetting:
             if not await by.may_change_all():
                 raise FactsRefused("not_yours", ref.number)
 
-    async def _drop(self, chat: ChatScope, refs: Collection[Ref]) -> None:
+    async def _drop(self, chat: ChatScope, refs: Collection[Ref], forgotten: Forgotten) -> None:
         numbers = {ref.number for ref in refs if ref.number}
         marks = {ref for ref in refs if ref.name == FACTS and not ref.number}
 
@@ -119,10 +154,12 @@ class Forgetting:
             return bool(marks) and Ref.of(FACTS, line.raw) in marks
 
         if numbers or marks:
-            await self._files.forget(chat.scope, chosen)
+            await self._files.forget(chat.scope, chosen, forgotten.part)
         for name in {ref.name for ref in refs} - {FACTS}:
             path = scope_path(self._folder, chat.scope, name)
             await asyncio.to_thread(drop, path, refs)
+        folder = scope_path(self._folder, chat.scope) / CHANGES
+        await asyncio.to_thread(_drop_from_changes, folder, forgotten)
 
     def _chosen(self, chat: ChatScope, refs: Iterable[Ref]) -> list[tuple[Ref, str]]:
         found: list[tuple[Ref, str]] = []
@@ -145,11 +182,11 @@ class Forgetting:
         return found[:MOST_MATCHES]
 
 
-def _drop_from_changes(folder: Path, sayings: Collection[str]) -> None:
+def _drop_from_changes(folder: Path, forgotten: Forgotten) -> None:
     """What the nights have told of it goes too."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if day_of(path.name) is not None:
-            drop_saying(path, sayings)
+            drop_saying(path, forgotten.covers)
 
 
 def sources(
@@ -169,16 +206,3 @@ def sources(
             (chat.scope, hash_of(words), besides),
         )
     ]
-
-
-def _scrub_notes(connection: sqlite3.Connection, chat: ChatScope, forgotten: Forgotten) -> None:
-    """Summaries that stand for older messages say it no more."""
-    rows = connection.execute(
-        "SELECT b.id, b.note FROM boundaries b JOIN sessions s ON s.id = b.session_id"
-        " WHERE s.channel = ? AND s.account = ? AND s.chat = ? AND b.note IS NOT NULL",
-        (chat.channel, chat.account, chat.chat),
-    ).fetchall()
-    for id_, text in rows:
-        kept = "\n".join(forgotten.without(str(text).split("\n")))
-        if kept != text:
-            connection.execute("UPDATE boundaries SET note = ? WHERE id = ?", (kept, id_))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory.facts import FactsRefused, parse
 from memory.files import locked, read, replace
 from memory.scopes import FACTS, day_of
-from memory.words import contains, normalised
+from memory.words import normalised
 
 MARK = 4  # hexadecimal digits: of a day's lines two hardly ever have the same
 TRIES = 5  # while somebody saves the file again and again
@@ -68,36 +68,37 @@ def said(text: str) -> str:
 def drop(path: Path, refs: Collection[Ref]) -> None:
     """Take the lines out of the file; all others stay as they are. Raises `FactsRefused` (somebody goes
     on changing it) and `OSError`."""
-    with locked(path.parent):
+
+    def without(before: bytes) -> bytes:
+        lines = before.split(b"\n")
+        return b"\n".join(
+            line for line in lines if not any(ref in refs for ref, _ in _refs(path.name, line))
+        )
+
+    rewrite(path, path.parent, without)
+
+
+def drop_saying(path: Path, forgets: Callable[[str], bool]) -> None:
+    """Take out each line that `forgets` is true of; for a file in a folder of its own. Raises
+    `FactsRefused` and `OSError`, as `drop`."""
+
+    def without(before: bytes) -> bytes:
+        lines = before.split(b"\n")
+        return b"\n".join(line for line in lines if not forgets(line.decode("utf-8", "replace")))
+
+    rewrite(path, path.parent.parent, without)
+
+
+def rewrite(path: Path, scope: Path, change: Callable[[bytes], bytes]) -> None:
+    """Give the file another content, under the lock of the scope's folder. Raises `FactsRefused`
+    (somebody goes on changing it) and `OSError`."""
+    with locked(scope):
         for _ in range(TRIES):
             before = read(path)
-            kept = [
-                line
-                for line in before.split(b"\n")
-                if not any(ref in refs for ref, _ in _refs(path.name, line))
-            ]
-            after = b"\n".join(kept)
+            after = change(before)
             if after == before or replace(path, before, after):
                 return
     raise FactsRefused("changed")
-
-
-def drop_saying(path: Path, sayings: Collection[str]) -> None:
-    """Take out each line that has the words of one of the `sayings`, among others or not; for a file
-    in a folder of its own. Raises `FactsRefused` and `OSError`, as `drop`."""
-    with locked(path.parent.parent):
-        for _ in range(TRIES):
-            before = read(path)
-            kept = [line for line in before.split(b"\n") if not _says(line, sayings)]
-            after = b"\n".join(kept)
-            if after == before or replace(path, before, after):
-                return
-    raise FactsRefused("changed")
-
-
-def _says(line: bytes, sayings: Collection[str]) -> bool:
-    words = normalised(line.decode("utf-8", "replace"))
-    return any(contains(words, saying) for saying in sayings)
 
 
 def _refs(name: str, data: bytes) -> list[tuple[Ref, str]]:

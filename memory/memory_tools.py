@@ -146,7 +146,13 @@ class MemoryRead:
         line = arguments.get("line")
         start = int(line) - 1 if isinstance(line, int | float) else 0
         data = await asyncio.to_thread(read, path)
-        return ToolOutput.of(_shown(data.decode("utf-8", "replace"), start))
+        forgotten = await self._memory.notebook.tombstones.of(self._memory.chat.scope)
+        lines = data.decode("utf-8", "replace").split("\n")
+        if name == FACTS:
+            kept = [line for line in lines if not forgotten.repeats(line)]
+        else:
+            kept = forgotten.without(lines)
+        return ToolOutput.of(_shown("\n".join(kept), start))
 
     def _list(self) -> str:
         memory = self._memory

@@ -35,7 +35,7 @@ class Notebook:
         self.authors = Authors(database)
         self.forgetting = Forgetting(database, folder, self.files, self.search, self.authors)
         self.said_before = SaidBefore(database, self.search)
-        self._tombstones = Tombstones(database)
+        self.tombstones = Tombstones(database)
 
     async def remember(
         self,
@@ -50,7 +50,7 @@ class Notebook:
         """One more entry, or another text for one. `made` hears of it as soon as it stands in the file.
         Raises `FactsRefused`. What was forgotten is written again only where the person does it
         themselves: without a run."""
-        if by.run_id is not None and (await self._tombstones.of(chat.scope)).covers(text):
+        if by.run_id is not None and (await self.tombstones.of(chat.scope)).covers(text):
             raise FactsRefused("forgotten")
         if instead_of is None:
             fact = await self.files.add(chat.scope, day, by.name, text)

@@ -1,17 +1,32 @@
-"""The messages that said what was forgotten. They have left search and every model's context when
-it was forgotten; whether they are deleted too is for people to decide."""
+"""The messages and commands that said what was forgotten. They have left search and every model's
+context when it was forgotten; whether they are deleted too is for people to decide."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memory.database import Database
 from memory.forgetting import sources
+from memory.resting import Run
 from memory.scopes import ChatScope
 from memory.search import Search
+from memory.tombstones import Forgotten
+from memory.withdrawn import commands_that_say
 
-Run = tuple[str, int]  # its id, and its session
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Runs, with their sessions, and commands, as rows of the inbox."""
+
+    runs: frozenset[Run] = frozenset()
+    commands: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many messages people would miss."""
+        return len(self.runs) + len(self.commands)
 
 
 class SaidBefore:
@@ -22,15 +37,26 @@ class SaidBefore:
         self._database = database
         self._search = search
 
-    async def runs(self, chat: ChatScope, first: int, last: int, *, person: str | None) -> set[Run]:
-        """The runs that said it; with `person` only those that they have asked for."""
+    async def said(self, chat: ChatScope, first: int, last: int, *, person: str | None) -> Said:
+        """What said it; with `person` only what they have asked or commanded."""
+        words = await self._words(chat, first, last)
+        runs = await self._runs(chat, words, person)
+        forgotten = Forgotten(frozenset(words))
+        commands = await self._database.look(
+            lambda c: commands_that_say(c, chat, forgotten, person) if words else []
+        )
+        return Said(frozenset(runs), tuple(commands))
+
+    async def _words(self, chat: ChatScope, first: int, last: int) -> list[str]:
         rows = await self._database.read(
             "SELECT t.words FROM memory_changes c JOIN tombstones t"
             " ON t.scope = c.scope AND t.hash = c.hash"
             " WHERE c.id BETWEEN ? AND ? AND c.scope = ? AND c.kind = 'forgotten'",
             (first, last, chat.scope),
         )
-        words = [str(row[0]) for row in rows]
+        return [str(row[0]) for row in rows]
+
+    async def _runs(self, chat: ChatScope, words: Sequence[str], person: str | None) -> set[Run]:
         found = await self._search.runs_that_say(chat, words, besides=None)
         found |= set(await self._database.look(lambda c: sources(c, chat, words, None)))
         # Where groups share a memory, each decides about its own conversations.
@@ -50,9 +76,11 @@ class SaidBefore:
         theirs = {str(row[0]) for row in own}
         return {run for run in found if run[0] in theirs}
 
-    async def delete(self, runs: Collection[Run]) -> int:
-        """Their messages and answers go for good; how many runs. One that is under way stays."""
-        ids = [(run_id,) for run_id, _ in runs]
+    async def delete(self, said: Said) -> int:
+        """The messages and answers go for good; how many runs and commands. A run that is under way
+        stays."""
+        ids = [(run_id,) for run_id, _ in said.runs]
+        commands = [(id_,) for id_ in said.commands]
 
         def op(connection: sqlite3.Connection) -> int:
             settled = [
@@ -65,7 +93,9 @@ class SaidBefore:
             connection.executemany("DELETE FROM messages WHERE run_id = ?", settled)
             connection.executemany("DELETE FROM outbox WHERE key = ?", settled)
             connection.executemany("UPDATE inbox SET body = NULL WHERE run_id = ?", settled)
-            return len(settled)
+            connection.executemany("UPDATE inbox SET body = NULL WHERE id = ?", commands)
+            connection.executemany("DELETE FROM outbox WHERE key = 'act:' || ?", commands)
+            return len(settled) + len(commands)
 
         deleted = await self._database.write(op)
         await self._database.scrub()

@@ -172,7 +172,7 @@ class _Reading:
 
     def best(self, rows: Iterable[sqlite3.Row], most: int, forgotten: Forgotten) -> dict[int, Hit]:
         """The first hits that are not forgotten, by the entry's row id."""
-        hits = (found for found in self._hits(rows) if not forgotten.covers(found[1].text))
+        hits = (found for found in self._hits(rows) if not _is_forgotten(found[1], forgotten))
         return dict(islice(hits, most))
 
     def _hits(self, rows: Iterable[sqlite3.Row]) -> Iterator[tuple[int, Hit]]:
@@ -197,6 +197,11 @@ class _Reading:
             data = read(self._folder / name)
             self._files[name] = data.decode("utf-8", "replace").split("\n")
         return self._files[name]
+
+
+def _is_forgotten(hit: Hit, forgotten: Forgotten) -> bool:
+    """An entry in other words than what was forgotten has been left by whoever chose among them."""
+    return (forgotten.repeats if hit.name == FACTS else forgotten.covers)(hit.text)
 
 
 def _all(asked: Sequence[Phrase]) -> str:

@@ -134,7 +134,8 @@ def snapshot(
     parts: list[str] = []
     for_days = round(most * SHARE_OF_DAYS)
     known = [line.raw for line in facts if line.raw.strip()]
-    shown = _newest(forgotten.without(known), most - for_days)
+    # An entry in other words than what was forgotten has been left by whoever chose among them.
+    shown = _newest([line for line in known if not forgotten.repeats(line)], most - for_days)
     if shown:
         taken = size(facts)
         parts.append(

@@ -8,7 +8,7 @@ which makes comparing stricter and nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -144,16 +144,14 @@ def _clauses(text: str) -> Sequence[str]:
     return [part for part in _CLAUSE.split(text) if part.strip()]
 
 
-def says(text: Sequence[str], saying: Sequence[str]) -> bool:
-    """Whether the stems `saying` stand side by side in `text` in any order, few others among them; both
-    as `sequence` gives them."""
-    wanted = set(saying)
-    if not wanted <= set(text):
-        return False
-    room = len(saying) * (1 + GAP)
-    places = [(index, word) for index, word in enumerate(text) if word in wanted]
+def stand_together(text: Sequence[str], saying: Collection[str]) -> bool:
+    """Whether all stems of `saying` stand near one another in `text`, a `sequence`, in any order."""
+    wanted = frozenset(saying)
+    room = len(wanted) * (1 + GAP)
     newest: dict[str, int] = {}
-    for index, word in places:
+    for index, word in enumerate(text):
+        if word not in wanted:
+            continue
         newest[word] = index
         if len(newest) == len(wanted) and index - min(newest.values()) < room:
             return True

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from memory.clock import stamp
 from memory.database import Database
+from memory.telling import sequence, stand_together, telling
 from memory.words import contains, normalised
 
 SHORTEST = 3  # words of a saying that also covers longer texts: `tea` alone would cover too much
+ENOUGH = 3  # weight of the words by which a text is known again: two words, or three characters
 
 
 def hash_of(words: str) -> str:
@@ -25,8 +27,8 @@ class Forgotten:
 
     sayings: frozenset[str]
 
-    def covers(self, text: str) -> bool:
-        """Whether the text says one of them: it alone, or word by word within more."""
+    def repeats(self, text: str) -> bool:
+        """Whether the text says one of them in its very words: alone, or side by side within more."""
         words = normalised(text)
         if words in self.sayings:
             return True
@@ -34,9 +36,50 @@ class Forgotten:
             saying.count(" ") >= SHORTEST - 1 and contains(words, saying) for saying in self.sayings
         )
 
+    def covers(self, text: str) -> bool:
+        """Whether the text says one of them, or a good part of it, in other forms and another order of
+        its words too: all words that tell something stand near one another in it."""
+        if self.repeats(text):
+            return True
+        told = sequence(text)
+        there = frozenset(told)
+        return any(_says_again(told, there, telling(saying)) for saying in self.sayings)
+
+    def same(self, text: str, who: str = "") -> bool:
+        """Whether the text tells what one of them tells and no more; `who` says it, named or not."""
+        if self.repeats(text):
+            return True
+        names = telling(who)
+        said = telling(text) - names
+        return bool(said) and any(said == telling(saying) - names for saying in self.sayings)
+
+    def part(self, text: str) -> bool:
+        """Whether the text tells one of them or a good part of it, and no more."""
+        there = telling(text)
+        return self.repeats(text) or any(
+            there == said or _is_part(there, said) for said in map(telling, self.sayings) if there
+        )
+
     def without(self, lines: Sequence[str]) -> list[str]:
         """The lines that say none of them."""
         return [line for line in lines if not self.covers(line)] if self.sayings else list(lines)
+
+
+def _says_again(told: Sequence[str], there: frozenset[str], saying: frozenset[str]) -> bool:
+    if _weight(saying) < ENOUGH:
+        return bool(saying) and there == saying
+    if saying <= there:
+        return stand_together(told, saying)
+    return _is_part(there, saying)
+
+
+def _is_part(there: frozenset[str], saying: frozenset[str]) -> bool:
+    return there < saying and _weight(there) >= ENOUGH and 2 * len(there) >= len(saying)
+
+
+def _weight(stems: Collection[str]) -> int:
+    """A word counts for two characters of a script without spaces."""
+    return sum(1 if len(stem) == 1 else 2 for stem in stems)
 
 
 class Tombstones:

@@ -148,17 +148,40 @@ async def test_undo_is_for_who_had_it_remembered_and_for_admins(tmp_path: Path) 
 
 
 async def test_messages_that_said_what_was_forgotten_can_be_deleted(tmp_path: Path) -> None:
+    """The command that had it remembered is one of them."""
     async with bed(tmp_path, ["It is plover.", "Fine."]) as it:
         await say(it, "/remember the secret word is plover")
         await it.ask("what is the secret word?")
         await it.ask("how are you?")
+        await say(it, "/memory")
         await say(it, "/forget 1")
         rows = await it.database.read("SELECT COUNT(*) FROM messages")
         assert rows[0][0] == 4, "forgotten, not deleted"
-        assert await press(it, "Delete them") == "Deleted for good: 1."
+        assert await press(it, "Delete them") == "Deleted for good: 2."
         rows = await it.database.read("SELECT body FROM messages ORDER BY id")
         assert "how are you?" in rows[0][0]
         assert len(rows) == 2
+        for table in ("inbox", "outbox_parts"):
+            bodies = await it.database.read(f"SELECT body FROM {table} WHERE body LIKE '%plover%'")
+            assert bodies == [], table
+
+
+async def test_what_only_a_command_has_said_can_be_deleted_too(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await say(it, "/remember the secret word is plover")
+        await say(it, "/forget 1")
+        assert await press(it, "Delete them") == "Deleted for good: 1."
+        assert not await it.database.read("SELECT 1 FROM inbox WHERE body LIKE '%plover%'")
+
+
+async def test_an_answer_that_says_what_was_forgotten_is_not_sent_again(tmp_path: Path) -> None:
+    remember = calls(("c1", "remember", {"text": "the gate code is Quibble77"}))
+    async with bed(tmp_path, [remember, "Kept: the gate code is Quibble77."]) as it:
+        assert "Remembered" in await it.ask("the gate code is Quibble77, remember")
+        assert "Quibble77" in await it.ask("/resend")
+        await say(it, "/forget 1")
+        assert "Quibble77" not in await it.ask("/resend")
+        assert not await it.database.read("SELECT 1 FROM outbox_parts WHERE body LIKE '%Quibble%'")
 
 
 async def test_a_night_is_shown_and_taken_back_by_buttons(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ pages, tools and forwards say is not remembered."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cancel import CancelToken
+from agent.context import NOTE
 from agent.messages import JsonObject, TextBlock, ToolUseBlock, assistant_text, user_text
 from agent.tool_args import check
 from agent.tools import Tool, ToolContext
@@ -199,6 +200,54 @@ async def test_forgetting_lists_first_and_then_takes_it_out_everywhere(
     await notebook.remember(ANA, himself, "My cat is called Pablo", DAY)
     assert "Pablo" in await talk.call("memory_search", query="pablo")
     assert (await Tombstones(database).of(ANA.scope)).sayings == frozenset()
+
+
+async def test_what_rests_on_forgotten_messages_goes_too(
+    notebook: Notebook, database: Database
+) -> None:
+    """Notes by the ids that stand in them, and the summary that stands for them."""
+    session = await said(database, "r1", "my cat is called Pablo, remember that", "I will.")
+    await said(database, "r2", "I have a boat", "Nice.")
+    await Conversations(database).bound(
+        session, Boundary("compact", 5, note="[Earlier conversation] Ana's pet: P.\nA boat.")
+    )
+    await Talk(notebook, run="r1").call("remember", text="the cat is called Pablo")
+    today = datetime.now(UTC).date()
+    path = write(
+        notebook,
+        f"{today}.md",
+        "## 10:00–10:05 · conversation 1, messages 1–4\n\n### Pets\n- **Ana** Her pet is P. [1]\n\n"
+        "### Boats\n- **Ana** Has a boat [3-4]\n- **Ana** Pablo goes by boat [1–3]\n"
+        "- **Ana** Went out [2, 3]\n- by hand\n\n"
+        "### Not said by people\n- assistant: the cat Pablo\n- assistant: the sea\n",
+    )
+    await Talk(notebook, run="r3").call("forget", entries=["1"])
+    assert path.read_text() == (
+        "## 10:00–10:05 · conversation 1, messages 1–4\n\n"
+        "### Boats\n- **Ana** Has a boat [3-4]\n- **Ana** Went out [2, 3]\n- by hand\n\n"
+        "### Not said by people\n- assistant: the sea\n"
+    )
+    context = await Conversations(database).context(session)
+    assert context.boundary is not None
+    assert context.boundary.note is not None
+    assert context.boundary.note.startswith(NOTE.format(note=""))
+    assert context.boundary.note.endswith("\nuser: I have a boat\nassistant: Nice.")
+
+
+async def test_an_entry_that_says_the_same_goes_too_and_one_that_says_more_stays(
+    notebook: Notebook,
+) -> None:
+    talk = Talk(notebook)
+    for text in ("likes tea", "Ana loves tea", "likes green tea", "drinks tea"):
+        await talk.call("remember", text=text)
+    await talk.call("forget", entries=["1"])
+    known = await talk.call("memory_search", query="tea")
+    assert "likes green tea" in known
+    assert "drinks tea" in known
+    assert [f.fact.number for f in await notebook.files.load(ANA.scope) if f.fact] == [3, 4]
+    await notebook.undo(ANA)
+    left = [f.fact.text for f in await notebook.files.load(ANA.scope) if f.fact]
+    assert "Ana loves tea" not in left
 
 
 async def test_in_a_group_only_they_and_admins_change_what_somebody_said(

@@ -1,0 +1,163 @@
+"""What rests on messages that are forgotten goes with them: lines of day files, by the ids that stand
+in them, and summaries, by the messages that they stand for."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from agent.messages import Message, TextBlock, decode
+from memory.flush import NOT_SAID
+from memory.lines import rewrite
+from memory.scopes import ChatScope, day_name
+from memory.telling import telling
+from memory.tombstones import Forgotten
+
+NOTE_HEAD = "[Earlier conversation] "
+"""Stands before what stands for older messages in a context, as `agent.context` writes it."""
+MOST_NOTED = 1_500  # characters of the digest that stands in for a summary
+MOST_LINE = 160  # of one message in it
+EARLIER = timedelta(days=7)  # a note stands in the file of the first message that it rests on
+_SOURCES = re.compile(r"\[([0-9][0-9, –-]*)\]\s*$")
+_SPAN = re.compile(r"([0-9]{1,18})\s*[–-]\s*([0-9]{1,18})|([0-9]{1,18})")
+_LONGEST = 1_000  # messages of a range that is written as one
+
+Run = tuple[str, int]  # its id, and its session
+
+
+def messages_of(connection: sqlite3.Connection, runs: Iterable[Run]) -> dict[int, date]:
+    """The ids of the runs' messages, and the days on which they were stored (in UTC)."""
+    return {
+        int(row[0]): datetime.fromisoformat(row[1]).date()
+        for run_id, _ in runs
+        for row in connection.execute(
+            "SELECT id, created_at FROM messages WHERE run_id = ?", (run_id,)
+        )
+    }
+
+
+def drop_resting(folder: Path, gone: Mapping[int, date], forgotten: Forgotten) -> None:
+    """Take the lines that rest on these messages out of the day files of a scope's `folder`. One that
+    rests on others as well goes where it has a word of what is `forgotten`. Raises `FactsRefused` and
+    `OSError`."""
+    if not gone:
+        return
+    day, last = min(gone.values()) - EARLIER, max(gone.values()) + timedelta(days=1)
+    while day <= last:
+        path = folder / day_name(day)
+        if path.is_file():
+            # An id may have been given anew after messages were deleted: not to older ones.
+            ids = frozenset(id_ for id_, at in gone.items() if at >= day - timedelta(days=1))
+            rewrite(path, folder, lambda data, ids=ids: _without(data, ids, forgotten))  # type: ignore[misc]
+        day += timedelta(days=1)
+
+
+def _without(data: bytes, gone: frozenset[int], forgotten: Forgotten) -> bytes:
+    text = data.decode("utf-8", "surrogateescape")
+    return without_resting(text, gone, forgotten).encode("utf-8", "surrogateescape")
+
+
+def without_resting(text: str, gone: frozenset[int], forgotten: Forgotten) -> str:
+    """A day file without the lines that rest on the messages `gone`, without those that repeat what is
+    `forgotten` among what nobody said, and without titles that say it or have nothing below them any
+    more. All other lines stay as they are."""
+    about = frozenset[str]().union(*map(telling, forgotten.sayings))
+    kept: list[str] = []
+    aside, lost = False, False
+    for line in text.split("\n"):
+        if line.startswith("#"):
+            lost = _close(kept, lost=lost)
+            aside = line.strip("# ").casefold() == NOT_SAID.casefold()
+            if line.startswith("###") and forgotten.covers(line):
+                continue
+        elif _goes(line, gone, about) or (aside and forgotten.covers(line)):
+            lost = True
+            continue
+        kept.append(line)
+    _close(kept, lost=lost)
+    return "\n".join(kept)
+
+
+def _close(kept: list[str], *, lost: bool) -> bool:
+    """A part is over: its title goes when all that stood below it has gone. Nothing is lost yet of the
+    next."""
+    if lost:
+        last = next((n for n in reversed(range(len(kept))) if kept[n].strip()), None)
+        if last is not None and kept[last].startswith("###"):
+            del kept[last:]
+    return False
+
+
+def _goes(line: str, gone: frozenset[int], about: frozenset[str]) -> bool:
+    ids = sources_of(line)
+    if not ids & gone:
+        return False
+    return ids <= gone or bool(telling(line) & about)
+
+
+def sources_of(line: str) -> frozenset[int]:
+    """The ids of the messages that a line of a day file says it rests on."""
+    found = _SOURCES.search(line)
+    ids: set[int] = set()
+    for first, last, one in _SPAN.findall(found[1]) if found else ():
+        if one:
+            ids.add(int(one))
+        elif int(first) <= int(last) < int(first) + _LONGEST:
+            ids.update(range(int(first), int(last) + 1))
+    return frozenset(ids)
+
+
+# Summaries ------------------------------------------------------------------------------------------
+
+
+def scrub_notes(
+    connection: sqlite3.Connection, chat: ChatScope, gone: Iterable[int], forgotten: Forgotten
+) -> None:
+    """A summary that stands for one of these messages, among others, goes: who said what is not told
+    apart in it. A digest of what stays, as far as it does not say what is `forgotten`, stands in; of
+    other summaries the lines go that say it. For use inside a write, after the runs were left out."""
+    ids = sorted(gone)
+    rows = connection.execute(
+        "SELECT b.id, b.session_id, b.start_id, b.note, COALESCE((SELECT MAX(n.start_id)"
+        " FROM boundaries n WHERE n.session_id = b.session_id AND n.kind = 'new'"
+        " AND n.id < b.id), 0) AS began FROM boundaries b JOIN sessions s ON s.id = b.session_id"
+        " WHERE s.channel = ? AND s.account = ? AND s.chat = ? AND b.note IS NOT NULL",
+        (chat.channel, chat.account, chat.chat),
+    ).fetchall()
+    for row in rows:
+        lines = forgotten.without(str(row["note"]).split("\n"))
+        if any(row["began"] <= id_ < row["start_id"] for id_ in ids):
+            lines = _digest(connection, row, forgotten)
+        kept = "\n".join(lines)
+        if kept != row["note"]:
+            connection.execute("UPDATE boundaries SET note = ? WHERE id = ?", (kept, row["id"]))
+
+
+def _digest(
+    connection: sqlite3.Connection, boundary: sqlite3.Row, forgotten: Forgotten
+) -> list[str]:
+    """Who said what, the newest lines that fit."""
+    rows = connection.execute(
+        "SELECT body FROM messages WHERE session_id = :session_id AND id >= :began"
+        " AND id < :start_id AND run_id NOT IN (SELECT run_id FROM left_out"
+        " WHERE session_id = :session_id) ORDER BY id DESC",
+        {key: boundary[key] for key in ("session_id", "began", "start_id")},
+    )
+    room, lines = MOST_NOTED, list[str]()
+    for row in rows:
+        line = _line(decode(row["body"]))
+        room -= len(line)
+        if room < 0:
+            break
+        if line and not forgotten.covers(line):
+            lines.append(line)
+    return [f"{NOTE_HEAD}(some of it was to be forgotten)", *reversed(lines)]
+
+
+def _line(message: Message) -> str:
+    words = " ".join(" ".join(b.text for b in message.blocks if isinstance(b, TextBlock)).split())
+    cut = words if len(words) <= MOST_LINE else f"{words[:MOST_LINE]} …"
+    return f"{message.role}: {cut}" if cut else ""
