@@ -137,12 +137,14 @@ class Mending:
         return await self._make_room(refusal, Rung.AGGRESSIVE, trial=True)
 
     async def _fit_the_minute(self, refusal: Refusal) -> bool:
-        """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done. The
-        answer counts too; a quota of output counts nothing else."""
+        """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done, and
+        what a smaller request loses is lost for later only if it is taken. The answer counts too; a
+        quota of output counts nothing else."""
         only_output = (refusal.requested_tokens or 0) <= self.output_tokens
         if only_output and self._reserve_less(refusal):
             return True
-        return await self._make_room(refusal, Rung.AGGRESSIVE) or self._reserve_less(refusal)
+        room = await self._make_room(refusal, Rung.AGGRESSIVE, trial=True)
+        return room or self._reserve_less(refusal)
 
     def _reserve_less(self, refusal: Refusal) -> bool:
         """Once, a smaller answer, by as much as the request is too large; false where that is none."""

@@ -172,7 +172,8 @@ class WorkingCopy:
             working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
         if trial:
-            self._trial = before, rung if trimmed.dropped else None
+            whole, lost = self._trial or (before, None)
+            self._trial = whole, rung if trimmed.dropped else lost
         elif trimmed.dropped:
             self._trial = None
             await self._keeper.bound(rung, working)

@@ -116,3 +116,20 @@ async def test_a_form_that_is_refused_leaves_with_the_first_question_however_sho
     assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.RESET]
     assert [m.text for m in fixture.provider.requests[-1].messages if m.text.endswith("now")]
     assert "q0" not in str(fixture.provider.requests[-1].messages)
+
+
+async def test_what_did_not_fit_a_minutes_quota_even_so_stays_in_the_context() -> None:
+    over = ProviderError("scripted", Refusal(K.REQUEST_TOO_LARGE, 413, 8_000, 11_881))
+    fixture = Fixture([over] * 6, window=100_000)
+    with pytest.raises(ProviderError):
+        await fixture.run(history(10)).execute()
+    sizes = sent(fixture)
+    assert sizes[-1] < sizes[0], "it was tried with less"
+    assert fixture.keeper.bounds == []
+
+
+async def test_what_has_made_a_request_fit_a_minutes_quota_holds_on() -> None:
+    over = ProviderError("scripted", Refusal(K.REQUEST_TOO_LARGE, 413, 8_000, 11_881))
+    fixture = Fixture([over, "done"], window=100_000)
+    assert await fixture.run(history(10)).execute() == "done"
+    assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
