@@ -17,16 +17,18 @@ from memory.daily import DailyFiles
 from memory.fact_files import FactFiles
 from memory.facts import Lines, facts, render
 from memory.flush import Note
+from memory.flush import notes as notes_of
 from memory.nights import Night, Nights, Unread
 from memory.proposal import (
     INSTRUCTIONS,
     PROPOSAL_TOKENS,
+    Change,
     ProposalRefused,
     chunks,
     prompt,
     read_proposal,
 )
-from memory.tombstones import Tombstones
+from memory.tombstones import Forgotten, Tombstones
 
 log = logging.getLogger(__name__)
 
@@ -148,26 +150,46 @@ class Consolidation:
         """Ask about these notes, and carry out what passes. Raises `PutOff`, `CallFailed`,
         `ProposalRefused`."""
         stores, day = self._stores, progress.night.day
-        forgotten = await stores.tombstones.of(scope)
-        shown = facts(await stores.files.load(scope))
-        told = [note for note in notes if not forgotten.covers(note.text)]
-        if not told:
+        told, forgotten = await self._told(scope, notes)
+        while told:
+            shown = facts(await stores.files.load(scope))
+            text = prompt(shown, told, day)
+            ask = Ask(session, "consolidation", INSTRUCTIONS, text, PROPOSAL_TOKENS, zone)
+            answer = await self._calls.ask(ask)
+            before = (told, forgotten)
+            told, forgotten = await self._told(scope, notes)
+            if (told, forgotten) != before:
+                continue  # what was forgotten during the call comes back by nobody's answer
+            proposal = read_proposal(answer, len(told))
+            most = max(LEAST_LOST, int(progress.before * self._most_lost)) - progress.lost
+            applied = await self._apply(scope, proposal, Judged(day, shown, told, forgotten, most))
+            progress.take(applied)
+            if applied.done:
+                await stores.changed(scope)
+            await self._note_changes(scope, day, report(applied, told))
             return
-        text = prompt(shown, told, day)
-        ask = Ask(session, "consolidation", INSTRUCTIONS, text, PROPOSAL_TOKENS, zone)
-        answer = await self._calls.ask(ask)
-        proposal = read_proposal(answer, len(told))
-        most = max(LEAST_LOST, int(progress.before * self._most_lost)) - progress.lost
-        judged = Judged(day, shown, told, forgotten, most)
+
+    async def _told(self, scope: str, notes: Sequence[Note]) -> tuple[list[Note], Forgotten]:
+        """The notes that still stand in their files and say nothing of what is to be forgotten; and
+        that."""
+        there: set[tuple[date, str, str]] = set()
+        for day in {note.day for note in notes}:
+            text = (await self._stores.daily.read(scope, day)).decode(errors="replace")
+            there |= {(day, note.who, note.text) for note in notes_of(text, day)}
+        forgotten = await self._stores.tombstones.of(scope)
+        standing = [note for note in notes if (note.day, note.who, note.text) in there]
+        return [note for note in standing if not forgotten.covers(note.text)], forgotten
+
+    async def _apply(self, scope: str, proposal: Sequence[Change], judged: Judged) -> Applied:
+        """What passes, by what is to be forgotten at the moment of the change."""
+        loop, tombstones = asyncio.get_running_loop(), self._stores.tombstones
 
         def change(lines: Lines) -> tuple[Lines, Applied]:
-            return apply(lines, proposal, judged)
+            # On a thread that holds the scope's lock: nothing is forgotten in between.
+            now = asyncio.run_coroutine_threadsafe(tombstones.of(scope), loop).result()
+            return apply(lines, proposal, replace(judged, forgotten=now))
 
-        applied = await stores.files.change(scope, change)
-        progress.take(applied)
-        if applied.done:
-            await stores.changed(scope)
-        await self._note_changes(scope, day, report(applied, told))
+        return await self._stores.files.change(scope, change)
 
     async def _note_changes(self, scope: str, day: date, rows: Sequence[str]) -> None:
         if rows:

@@ -189,10 +189,22 @@ class Flushing:
             forgotten = await self._tombstones.of(whose.scope)
             made = self._first_piece(whose, waiting, forgotten)
             items = await self._items(session, made, whose.zone, urgent=urgent)
+            if await self._is_outdated(session, whose, made, forgotten):
+                continue  # what was forgotten during the call is noted by nobody
             for entry in entries(made.lines, items, session, forgotten):
                 written += await self._daily.keep(whose.scope, entry)
             first = waiting.messages[0].id
             await self._marks.advance(session, first, made.last, made.foreign)
+
+    async def _is_outdated(
+        self, session: int, whose: _Whose, made: Batch, forgotten: Forgotten
+    ) -> bool:
+        """Whether some of it has been taken out, or was to be forgotten, since it was read."""
+        waiting = await self._marks.waiting(session)
+        there = [message.id for message in waiting.messages if message.id <= made.last]
+        if there != [line.id for line in made.lines]:
+            return True
+        return await self._tombstones.of(whose.scope) != forgotten
 
     async def _recovered(self, session: int, whose: _Whose, waiting: Waiting) -> bool:
         """Whether an entry for the oldest of these messages stands in a file already, without its

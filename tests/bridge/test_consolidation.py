@@ -4,8 +4,10 @@ was forgotten stays so."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,8 +15,10 @@ import pytest
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.messages import assistant_text, user_text
 from agent.provider import Completed, ModelRequest, Usage
+from bridge.memory_calls import WAIT_S, Ask, MemoryCalls
 from bridge.memory_jobs import CONSOLIDATION
 from memory.authors import Member
+from memory.fact_files import FactFiles
 from memory.flush import Entry
 from memory.lines import Ref
 from memory.notebook import Notebook
@@ -233,6 +237,48 @@ async def test_a_night_that_dies_between_two_pieces_goes_on_where_it_was(tmp_pat
         await it.night(session, DAY)
         first, again = (asked_about(it.provider.requests[n]) for n in (0, 2))
         assert again[0][1] == said[len(first)]
+
+
+@pytest.mark.parametrize("by", ["tombstone", "line"])
+async def test_what_is_forgotten_while_the_model_thinks_does_not_come_back(
+    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session()
+        await write(it, DAY, "collects rare blue stamps of old", "likes tea")
+        path, ask = scope_path(it.folder, SCOPE, f"{DAY}.md"), MemoryCalls.ask
+
+        async def slow(self: MemoryCalls, asked: Ask, wait_s: float = WAIT_S) -> str:
+            answer = await ask(self, asked, wait_s)
+            if by == "tombstone":
+                await forget(it, "collects rare blue stamps")
+            else:
+                lines = path.read_text().splitlines(keepends=True)
+                path.write_text("".join(line for line in lines if "stamps" not in line))
+            return answer
+
+        monkeypatch.setattr(MemoryCalls, "ask", slow)
+        await it.night(session, DAY)
+        assert await it.known() == ["likes tea"]
+        assert ["stamps" in question for question in it.asked] == [True, False]
+
+
+async def test_what_is_forgotten_at_the_very_last_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the last look at what is forgotten and the file."""
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session()
+        await write(it, DAY, "collects rare blue stamps", "likes tea")
+        change = FactFiles.change
+
+        async def late(self: FactFiles, scope: str, changes: Callable[..., Any]) -> object:
+            await forget(it, "collects rare blue stamps")
+            return await change(self, scope, changes)
+
+        monkeypatch.setattr(FactFiles, "change", late)
+        await it.night(session, DAY)
+        assert await it.known() == ["likes tea"]
 
 
 # By the clock ---------------------------------------------------------------------------------------

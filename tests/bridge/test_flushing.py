@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,11 +20,13 @@ from agent.messages import (
     user_text,
 )
 from agent.provider import ModelRequest
-from bridge.memory_calls import Allowance, CallFailed, PutOff
+from bridge.memory_calls import WAIT_S, Allowance, Ask, CallFailed, MemoryCalls, PutOff
 from bridge.memory_jobs import CONSOLIDATION, END_OF_DAY, FLUSH
+from memory.conversations import LEAVE_OUT
 from memory.daily import DailyFiles
 from memory.days import Cap, Measure
 from memory.flush import NOT_SAID, Entry
+from memory.tombstones import bury
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import notes
 
@@ -169,6 +172,32 @@ async def test_ids_that_are_given_anew_are_flushed_again(tmp_path: Path) -> None
         await talk(it, "new", run="n", at=it.now + timedelta(hours=1))
         await it.flush(session)
         assert "new" in await it.day(DAY)
+
+
+@pytest.mark.parametrize("by", ["tombstone", "left out"])
+async def test_what_is_forgotten_while_the_model_writes_is_not_noted(
+    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with memory_bed(tmp_path, notes) as it:
+        session = await talk(it, "the cat is called Pablo", "I like tea")
+        ask = MemoryCalls.ask
+
+        def forget(connection: sqlite3.Connection) -> None:
+            if by == "tombstone":
+                bury(connection, SCOPE, ["the cat is called pablo"])
+            else:
+                connection.execute(LEAVE_OUT, ("r0", session, ""))
+
+        async def slow(self: MemoryCalls, asked: Ask, wait_s: float = WAIT_S) -> str:
+            answer = await ask(self, asked, wait_s)
+            await it.database.write(forget)
+            return answer
+
+        monkeypatch.setattr(MemoryCalls, "ask", slow)
+        await it.flush(session)
+        assert "Pablo" not in await it.day(DAY)
+        assert (await it.day(DAY)).count("I like tea") == 1
+        assert ["Pablo" in question for question in it.asked] == [True, False]
 
 
 # The model ------------------------------------------------------------------------------------------
