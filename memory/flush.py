@@ -10,6 +10,7 @@ laundered into a fact by a model that has never read it. It is listed under a he
     - **Ana** prefers aisle seats [12]
 
     ### Not said by people
+    - assistant: The train leaves at nine [13]
     - assistant: The page says … [14]
 
 The heading names the messages, so that an entry is known again when a crash came before its mark.
@@ -37,7 +38,7 @@ NOTHING: Final = "NOTHING"
 ASSISTANT: Final = "assistant"
 DIGEST_CHARACTERS = 500  # of one message in a digest; the whole text stays in the database
 ASIDE_CHARACTERS = 200  # of what is no source of facts
-MOST_ASIDE = 10  # such lines in one entry
+MOST_ASIDE = 10  # such lines in one entry, beside the notes on what the assistant said
 MOST_ITEM = 400  # characters of one note
 
 _QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
@@ -280,21 +281,23 @@ def _entry(
     for title, group in groupby(said, lambda item: _heading(item.title)):
         rows += ["", f"### {title}"] if title else [""]
         rows += [_said(item, lines) for item in group]
-    others = [f"{ASSISTANT}: {item.text}" for item in items if item not in said]
-    aside = [
-        (f"{one_line(text)[:MOST_ITEM]}", lines[i].id) for i in indexes for text in lines[i].aside
-    ]
-    noted = [f"- {one_line(text)[:MOST_ITEM]}" for text in others]
-    noted += [f"- {text} [{id_}]" for text, id_ in aside if not forgotten.covers(text)]
+    aside = [(one_line(text)[:MOST_ITEM], lines[i].id) for i in indexes for text in lines[i].aside]
+    noted = [f"- {ASSISTANT}: {_rests(item, lines)}" for item in items if item not in said]
+    noted += [f"- {text} [{id_}]" for text, id_ in aside if not forgotten.covers(text)][:MOST_ASIDE]
     if noted:
-        rows += ["", f"### {NOT_SAID}", *noted[:MOST_ASIDE]]
+        rows += ["", f"### {NOT_SAID}", *noted]
     return Entry(day, heading, "\n".join(("", heading, *rows, "")))
 
 
 def _said(item: Item, lines: Sequence[Line]) -> str:
     who = dict.fromkeys(lines[index].who for index in item.lines if lines[index].said)
+    return f"- **{one_line(', '.join(who)) or '?'}** {_rests(item, lines)}"
+
+
+def _rests(item: Item, lines: Sequence[Line]) -> str:
+    """The note with its messages, with which it is found and goes."""
     ids = ", ".join(str(lines[index].id) for index in item.lines)
-    return f"- **{one_line(', '.join(who)) or '?'}** {one_line(item.text)[:MOST_ITEM]} [{ids}]"
+    return f"{one_line(item.text)[:MOST_ITEM]} [{ids}]"
 
 
 def _heading(title: str) -> str:

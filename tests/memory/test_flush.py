@@ -37,6 +37,7 @@ from memory.flush import (
     without,
 )
 from memory.note_taking import chunks, prompt, shown
+from memory.person_traces import About
 from memory.tombstones import Forgotten
 from memory.words import normalised
 
@@ -196,6 +197,16 @@ def test_a_note_on_the_assistants_words_alone_is_no_source() -> None:
     (entry,) = made(messages, [Item("", "Ana likes tea", (1,)), Item("", "Ana was here", (0, 1))])
     assert [note.text for note in notes(entry.text, entry.day)] == ["Ana was here"]
     assert "Ana likes tea" in entry.text.split(NOT_SAID)[1]
+
+
+def test_what_nobody_said_stands_with_its_messages() -> None:
+    """By them it is found and goes with its run."""
+    said = [user_text("flowers?"), assistant_text("Zinnias"), *used("web", RULE)]
+    (entry,) = made(stored(*said), [Item("", "Told of zinnias", (1,))])
+    _, aside = entry.text.split(NOT_SAID)
+    assert aside == "\n- assistant: Told of zinnias [11]\n- the tool `web` was used [13]\n"
+    about = About(frozenset(), frozenset(), frozenset(), frozenset({11}), frozenset({11, 13}))
+    assert [about.covers(line) for line in aside.strip().split("\n")] == [True, False]
 
 
 def test_what_was_to_be_forgotten_is_not_written_again() -> None:
