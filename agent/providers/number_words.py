@@ -12,7 +12,7 @@ from agent.providers.languages import MORE
 from agent.providers.patterns import any_of, either
 
 MINUTE_LIMIT = any_of(r"""
-    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|,|\.|;|\)|/| per| exceeded|$))
+    limit(?: is|:| of)? ?(?P<number>\d{2,9})(?= ?(?:tokens|tpm|,|\.|;|\)|/| per| exceeded|$))
 """)
 REQUESTED = re.compile(
     r"request(?:ed|s|ing)?(?: is|:| of| for| has| contains|(?: alone)? needs)? ?(?:about )?"
@@ -20,7 +20,7 @@ REQUESTED = re.compile(
 )
 # One request, as what the number directly after it is about: in the singular, and not what was used.
 ONE_REQUEST = re.compile(
-    r"(?:\brequest(?!s|ed)|\bprompt\b|\brequete(?!s)|\bsolicitud(?!es)|\bpeticion(?!es)|\bsolicitacao"
+    r"(?:\brequest(?!s)|\bprompt\b|\brequete(?!s)|\bsolicitud(?!es)|\bpeticion(?!es)|\bsolicitacao"
     r"|\brequisicao|\brichiesta|\banfrage(?!n)|запрос(?!ов|ы|ам|ах)|请求|請求|リクエスト|요청|\baanvraag"
     r"|\bzapytani[ea]\b|\bistek\b|\byeu cau)[^\d,;]{0,32}$"
 )

@@ -139,9 +139,12 @@ def _is_overflow(text: str) -> bool:
 
 
 def _is_more(text: str) -> bool:
-    """Whether two numbers are an input and the smaller limit that it exceeds."""
+    """Whether the numbers are an input, or an input and an answer, and the smaller limit that they
+    exceed."""
     numbers = stated(text, cap=False)
-    return (numbers.used or 0) > (numbers.limit or numbers.used or 0)
+    if numbers.limit is None or numbers.used is None:
+        return False
+    return numbers.used + (numbers.output or 0) > numbers.limit
 
 
 def speaks_of_answer(text: str) -> bool:
