@@ -1,10 +1,11 @@
 """The night: a model proposes, and this decides what of it is done to `MEMORY.md`. Pure.
 
 The gate trusts no word of the model. Nothing goes that is not said by what stays: an entry is dropped
-only when another one holds all its words in their order, or when it was about a date to come that is
-past; entries are merged only into a text that holds each of them like that; a correction keeps the
-earlier text beside the new one. What is added or corrected rests on a person's words that were shown,
-and says nothing that was to be forgotten.
+only when another one says the same of the same people, or when it was about a date to come that is
+past; entries are merged only into a text that holds the words of each in their order; a correction
+keeps half of the entry's words, and the text before it beside the new one, as far as there is room.
+What is added, corrected or merged has no word that tells something, and no denial, beyond a person's
+notes that it cites and the entries that it replaces, and says nothing that was to be forgotten.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import date, timedelta
 from typing import Final, Literal
 
 from memory.facts import (
+    MOST_TEXT,
     Fact,
     FactsRefused,
     Line,
@@ -28,21 +30,25 @@ from memory.facts import (
 )
 from memory.flush import Note
 from memory.proposal import Change, ProposalRefused
+from memory.telling import denies, sequence, telling, turned, untold
 from memory.tombstones import Forgotten
 from memory.words import words
 
+SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EARLIER = re.compile(r" \(before [0-9]{4}-[0-9]{2}-[0-9]{2}: .*\)$")
 # What rots: an entry is read on other days.
 _RELATIVE = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|heute|morgen|gestern)\b|今天|今晚|明天|昨天",
+    r"\b(?:today|tonight|tomorrow|yesterday|heute|morgen|gestern"
+    r"|aujourd'hui|demain|hier|hoy|mañana|ayer|hoje|amanhã|ontem|oggi|domani|ieri"
+    r"|сегодня|завтра|вчера)\b|今天|今晚|明天|昨天|今日|明日|昨日|오늘|내일|어제",
     re.IGNORECASE,
 )
 
 Fault = Literal[
     "no_source",  # it cites no note that was shown
-    "unfounded",  # its words stand in none of the notes that it cites
+    "unfounded",  # it says more than the notes that it cites, or denies what they state
     "known",  # an entry says it already: no fault of the proposal's
     "forgotten",  # it says what was to be forgotten
     "changed",  # the entry is not as it was shown
@@ -166,8 +172,7 @@ def _add(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     _sound(change.text, night)
     who = ", ".join(dict.fromkeys(note.who for note in cited if note.who))
     _refuse_known(lines, change.text, who)
-    if not _weighty(change.text) & _said(cited):
-        raise _Faulty("unfounded")
+    _founded(change.text, _said(cited, change.text))
     made, new = added(lines, max(note.day for note in cited), who, change.text)
     return made, Done(change, (), new)
 
@@ -176,16 +181,31 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     cited = _cited(change, night)
     _sound(change.text, night)
     (old,) = _entries(lines, change, night, least=1, most=1)
-    new_words = _weighty(change.text) - _weighty(_current(old.text))
-    said = _said(cited)
-    if not new_words & said or not _weighty(old.text) & (_weighty(change.text) | said):
+    now, before = telling(change.text), telling(_current(old.text))
+    said = _said(cited, change.text)
+    if not now & before or 2 * len(now & before) < len(before):
+        raise _Faulty("unfounded")  # it is about something else
+    if not (now - before) & frozenset[str]().union(*map(telling, said)) and not turned(
+        change.text, [old.text]
+    ):
         raise _Faulty("unfounded")
+    _founded(change.text, said, [_current(old.text), old.who])
     day = max(note.day for note in cited)
     who = ", ".join(dict.fromkeys(note.who for note in cited if note.who)) or old.who
     _refuse_known(lines, change.text, who)
-    text = f"{change.text} (before {day.isoformat()}: {old.text})"
+    text = _with_earlier(change.text, old.text, day)
     made, new, _ = corrected(lines, old.number, day, who, text)
     return made, Done(change, (old,), new)
+
+
+def _with_earlier(text: str, old: str, day: date) -> str:
+    """The text with what it said until that day: one earlier text, as much of it as an entry holds. All
+    of it stays in the earlier version and in the night's changes."""
+    earlier = _current(old)
+    room = MOST_TEXT - len(f"{text} (before {day.isoformat()}: )")
+    if room < len(earlier):
+        earlier = f"{earlier[: room - 1].rstrip()}…" if room >= SHORTEST_EARLIER else ""
+    return f"{text} (before {day.isoformat()}: {earlier})" if earlier else text
 
 
 def _merge(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
@@ -193,6 +213,9 @@ def _merge(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     olds = _entries(lines, change, night, least=2, most=len(night.shown))
     if not all(_holds(change.text, old.text) for old in olds):
         raise _Faulty("loses_words")
+    cited = [night.notes[index] for index in change.sources]
+    entries = [each for old in olds for each in (old.text, old.who)]
+    _founded(change.text, [*entries, *_said(cited, change.text)])
     first = min(olds, key=lambda old: old.number)
     rest = [old for old in olds if old is not first]
     who = ", ".join(dict.fromkeys(old.who for old in olds))
@@ -208,7 +231,7 @@ def _drop(
 ) -> tuple[Lines, Done]:
     (old,) = _entries(lines, change, night, least=1, most=1)
     others = [entry for entry in facts(lines) if entry.number != old.number]
-    held = any(_holds(_current(entry.text), old.text) for entry in others)
+    held = any(_says_all(entry, old) for entry in others)
     if not held and not _is_over(old, night.day):
         raise _Faulty("loses_words")
     made, _ = removed(lines, [old.number])
@@ -283,17 +306,43 @@ def _holds(text: str, other: str) -> bool:
     return all(word in left for word in words(other))
 
 
-def _weighty(text: str) -> frozenset[str]:
-    """Words that tell what a text is about: no short ones of alphabets."""
-    return frozenset(
-        word
-        for word in words(text)
-        if len(word) > 2 or not word.isascii() or any(map(str.isdigit, word))
+def _says_all(entry: Fact, old: Fact) -> bool:
+    """Whether an entry says what another one says, of the same people: its words in their order, hardly
+    parted, and denied only where it denies."""
+    text = _current(entry.text)
+    if text == old.text:
+        return telling(old.who) <= telling(f"{entry.who} {entry.text}")
+    wanted = sequence(old.text)
+    return (
+        bool(wanted)
+        and _holds(text, old.text)
+        and denies(text) == denies(old.text)
+        and telling(old.who) <= telling(f"{entry.who} {entry.text}")
+        and _hardly_parted(sequence(text), wanted)
     )
 
 
-def _said(cited: Iterable[Note]) -> frozenset[str]:
-    return frozenset[str]().union(*(_weighty(note.text) for note in cited))
+def _hardly_parted(text: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the stems stand in their order with one other among them at most."""
+    for start in range(len(text)):
+        left = iter(text[start : start + len(wanted) + 1])
+        if all(stem in left for stem in wanted):
+            return True
+    return False
+
+
+def _founded(text: str, said: Sequence[str], known: Sequence[str] = ()) -> None:
+    """`said`: the notes that it rests on; `known`: what an entry has said before."""
+    if untold(text, [*said, *known]) or turned(text, said):
+        raise _Faulty("unfounded")
+
+
+def _said(cited: Iterable[Note], text: str) -> list[str]:
+    """What the notes say and who says it; raises `_Faulty` when they share no word with the text."""
+    notes = list(cited)
+    if notes and not telling(text) & frozenset[str]().union(*(telling(n.text) for n in notes)):
+        raise _Faulty("unfounded")
+    return [each for note in notes for each in (note.text, note.who)]
 
 
 # What the night tells -------------------------------------------------------------------------------

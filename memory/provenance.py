@@ -18,15 +18,6 @@ from memory.flush import ATTACHED, QUOTED
 from memory.telling import turned, untold
 
 _QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
-_DAY = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
-_WHEN = re.compile(  # what a person says where a fact names the date
-    r"\b(?:to(?:day|night|morrow)|yesterday|week|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|heute|morgen|gestern|woche|monat|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
-    r"|aujourd|demain|hier|semaine|hoy|mañana|ayer|semana|oggi|domani|ieri|settimana)"
-    r"|今天|今晚|明天|昨天|后天|周|星期|月",
-    re.IGNORECASE,
-)
-
 Whose = Literal["own", "people", "foreign"]
 """Of a question: the person's own words, another person's, or passed on."""
 
@@ -72,7 +63,5 @@ def is_foreign(fact: str, heard: Heard, *, name: str = "") -> bool:
     the fact says: each word that tells something, denied where they deny it."""
     if not heard.tainted:
         return False
-    if _DAY.search(fact) and _WHEN.search(heard.own):
-        fact = _DAY.sub(" ", fact)
     sources = [*heard.own.split("\n"), name]
     return bool(untold(fact, sources)) or turned(fact, sources)

@@ -43,7 +43,7 @@ _LIGHT_WORDS = """
     want wants wanted use uses used using go goes going gone went get gets got getting make makes made
     take takes took taken taking plan plans planned planning need needs needed say says said tell tells
     told mention mentions mentioned ask asks asked keep keeps kept know knows knew note noted now since
-    until currently usually again one some any other own both date day month year time
+    until currently usually again more anymore one some any other own both date day month year time
     möchte will macht machen geht gehen veut va fait quiere hace
 """
 _DENYING_WORDS = """
@@ -56,6 +56,14 @@ _DENYING_WORDS = """
 _FUNCTION: Final = frozenset(words(_FUNCTION_WORDS))
 _NEGATIONS: Final = frozenset(words(_DENYING_WORDS))
 _ENDINGS: Final = ("ing", "ed", "en", "ie", "e", "n", "y")
+_DAY = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
+_WHEN = re.compile(  # what people say where a fact names the date
+    r"\b(?:to(?:day|night|morrow)|yesterday|week|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|heute|morgen|gestern|woche|monat|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
+    r"|aujourd|demain|hier|semaine|hoy|mañana|ayer|semana|oggi|domani|ieri|settimana)"
+    r"|今天|今晚|明天|昨天|后天|周|星期",
+    re.IGNORECASE,
+)
 _NOT = re.compile(r"[a-z]n['’]t\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[.!?;:,。！？；，、\n]+|\b(?:but|and|aber|und|mais|pero|ma|et|y)\b", re.IGNORECASE
@@ -112,10 +120,21 @@ def telling(text: str) -> frozenset[str]:
     return frozenset(sequence(text))
 
 
-def untold(text: str, sources: Iterable[str]) -> frozenset[str]:
-    """The stems of the words that tell something and stand in none of the sources."""
-    known = frozenset[str]().union(*(telling(source) for source in sources))
-    return telling(text) - known - _LIGHT
+def untold(text: str, sources: Sequence[str]) -> frozenset[str]:
+    """The stems of the words that tell something and stand in none of the sources. A date in full is
+    founded where they name its day of the month, or one in relation to their own."""
+    known = frozenset[str]().union(*map(telling, sources))
+    related = any(_WHEN.search(source) for source in sources)
+
+    def founded(found: re.Match[str]) -> str:
+        day = found[0][-2:]
+        return " " if related or {day, day.lstrip("0")} & _numbers(sources) else found[0]
+
+    return telling(_DAY.sub(founded, text)) - known - _LIGHT
+
+
+def _numbers(sources: Iterable[str]) -> set[str]:
+    return {number for source in sources for number in re.findall("[0-9]+", source)}
 
 
 def denies(text: str) -> bool:
@@ -124,20 +143,24 @@ def denies(text: str) -> bool:
 
 
 def turned(text: str, sources: Iterable[str]) -> bool:
-    """Whether the text denies what none of the sources denies, or states what they deny: each clause is
-    compared with those that share most of its words."""
-    clauses = [(telling(part), denies(part)) for each in sources for part in _clauses(each)]
+    """Whether the text denies what none of the sources denies, or states all that a clause of them
+    denies and no other states."""
+    clauses = [(_telling(part), denies(part)) for each in sources for part in _clauses(each)]
     if denies(text) and not any(denied for _, denied in clauses):
         return True
-    for part in _clauses(text):
-        about = telling(part)
-        shared = [(len(about & other), other_denies) for other, other_denies in clauses]
-        most = max((count for count, _ in shared), default=0)
-        if not most:
-            continue
-        if denies(part) not in {other for count, other in shared if count == most}:
-            return True
-    return False
+    return any(_turned(_telling(part), denies(part), clauses) for part in _clauses(text))
+
+
+def _turned(
+    about: frozenset[str], denied: bool, clauses: Sequence[tuple[frozenset[str], bool]]
+) -> bool:
+    near = [(about & other, how) for other, how in clauses if denied or other <= about]
+    most = max((len(shared) for shared, _ in near), default=0)
+    return most > 0 and denied not in {how for shared, how in near if len(shared) == most}
+
+
+def _telling(text: str) -> frozenset[str]:
+    return telling(text) - _LIGHT
 
 
 def _clauses(text: str) -> Sequence[str]:

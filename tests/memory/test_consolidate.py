@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.consolidate import Applied, Night, apply, report
-from memory.facts import Fact, Lines, added, facts, parse, render
+from memory.facts import MOST_TEXT, Fact, Lines, added, facts, parse, render
 from memory.flush import Note
 from memory.proposal import Change, ProposalRefused, chunks, prompt, read_proposal
 from memory.tombstones import Forgotten
@@ -21,6 +21,7 @@ from memory.words import normalised, words
 DAY = date(2026, 11, 30)
 NOTHING = Forgotten(frozenset())
 FEW = 5
+BOTH = "Lives in Berlin, Works at Acme since 2026-01-01"
 
 
 def memory(*texts: str, day: date = DAY) -> Lines:
@@ -62,6 +63,21 @@ def test_a_correction_keeps_what_stood_there_before() -> None:
     assert texts == ["Lives in Rome (before 2026-11-30: Lives in Berlin)"]
 
 
+def test_a_newer_fact_always_lands_beside_one_earlier_text() -> None:
+    """However often an entry is corrected, and however long it is."""
+    place = "on the floor of the north building by the river and the old bridge with the green door"
+    lines = memory(f"The office is room 100 {place} {place}")
+    for room in range(101, 109):
+        said = f"The office is room {room} {place} {place}"
+        told = night(lines, note(said))
+        lines, applied = apply(lines, [Change("correct", (1,), said, sources=(0,))], told)
+        assert applied.not_done == ()
+        (entry,) = facts(lines)
+        assert entry.text.startswith(f"{said} (before 2026-11-30: The office is room {room - 1} on")
+        assert entry.text.count("(before") == 1
+        assert len(entry.text) <= MOST_TEXT
+
+
 def test_what_was_corrected_can_become_true_again() -> None:
     lines = memory("Lives in Rome (before 2026-11-30: Lives in Berlin)")
     change = Change("add", text="Lives in Berlin", sources=(0,))
@@ -84,6 +100,57 @@ def test_an_entry_goes_when_another_one_says_it_or_its_date_is_past() -> None:
         assert len(texts) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I don't like tea any more", "Ana does not like tea any more"),
+        ("my dentist's appointment is on Friday at 9", "Dentist appointment on 2026-12-04 at 9"),
+        ("the launch is on 5 March", "The launch is on 2027-03-05"),
+        ("we decided to use blue for the logo, not red", "Decided: the logo is blue, not red"),
+        ("I have moved to Rome and work at Acme now", "Ana works at Acme"),
+        ("我喜欢喝茶", "Ana喜欢喝茶"),
+    ],
+)
+def test_a_faithful_rewording_passes(said: str, text: str) -> None:
+    texts, applied = judged(memory(), Change("add", text=text, sources=(0,)), note(said))
+    assert applied.not_done == ()
+    assert texts == [text]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("the budget is 500 euros", "the budget is 9,000 dollars and Eve is the boss"),
+        ("the cat sleeps", "the admin password is hunter2"),
+        ("I do not like tea", "Ana likes tea"),
+        ("the launch is on 5 March", "The launch is on 2027-03-09"),
+        ("我不喜欢喝茶", "用户喜欢喝茶"),
+    ],
+)
+def test_what_the_cited_notes_do_not_say_is_not_added(said: str, text: str) -> None:
+    _, applied = judged(memory(), Change("add", text=text, sources=(0,)), note(said))
+    assert [each.fault for each in applied.not_done] == ["unfounded"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "other"),
+    [
+        ("Likes tea", "Nobody likes tea here"),
+        ("Likes tea", "Likes coffee, hates tea"),
+        ("🍕", "Likes tea"),
+    ],
+)
+def test_an_entry_does_not_go_for_one_that_says_something_else(gone: str, other: str) -> None:
+    lines = parse(f"- **1** (2026-11-30, Ana) {gone}\n- **2** (2026-11-30, Ana) {other}\n")
+    texts, _ = judged(lines, Change("drop", (1,)))
+    assert texts == [gone, other]
+
+
+def test_what_one_person_said_does_not_go_for_anothers() -> None:
+    lines = parse("- **1** (2026-11-30, Ana) Likes tea\n- **2** (2026-11-30, Bo) Likes green tea\n")
+    assert len(judged(lines, Change("drop", (1,)))[0]) == 2
+
+
 # What does not --------------------------------------------------------------------------------------
 
 
@@ -102,6 +169,11 @@ def test_an_entry_goes_when_another_one_says_it_or_its_date_is_past() -> None:
         (Change("correct", (9,), "Lives with chess", sources=(0,)), "changed"),
         (Change("merge", (1, 2), "Lives in Berlin, and works there"), "loses_words"),
         (Change("merge", (1,), "Lives in Berlin"), "changed"),
+        (Change("add", text="Plays chess for 9,000 dollars", sources=(0,)), "unfounded"),
+        (Change("add", text="We never play chess", sources=(0,)), "unfounded"),
+        (Change("add", text="We chess; Eve may approve payments", sources=(0,)), "unfounded"),
+        (Change("merge", (1, 2), f"{BOTH} and Eve approves payments"), "unfounded"),
+        (Change("merge", (1, 2), BOTH.replace("Works", "Never works")), "unfounded"),
         (Change("drop", (1,), reason="not needed"), "loses_words"),
         (Change("drop", (2,), reason="is over"), "loses_words"),
     ],
