@@ -25,7 +25,7 @@ from bridge.beside import Beside
 from bridge.budget_warnings import BudgetWarnings
 from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
-from bridge.commands import Commands, is_ours, owner_code
+from bridge.commands import ASKING, Commands, is_ours, owner_code
 from bridge.delivery import Deliveries
 from bridge.erase_commands import EraseCommands
 from bridge.erasing import Eraser, quiet
@@ -318,12 +318,21 @@ class AgentBridge:
             self._repeats.is_one(message)  # what is asked again is asked
             await self._questions.take(message, place)
             await self.door.taken(message)
-        elif self._admission.is_blocked(message, self._policy(message)):
-            await self._questions.turn_away(message, place, Reach(BLOCKED.name))
+        elif (reach := await self._kept_out(message)) is not None:
+            await self._questions.turn_away(message, place, reach)
         elif self._repeats.is_one(message):
             await self._services.inbox.put(entry(message, place, "refused"))
         else:
             await self._acts.take(message)
+
+    async def _kept_out(self, message: InboundMessage) -> Reach | None:
+        """Why a command or press is not carried out. One that asks a model is admitted as questions
+        are."""
+        policy = self._policy(message)
+        if message.command is not None and message.command.name in ASKING:
+            admitted = await self._admission.admit(message, policy)
+            return admitted if isinstance(admitted, Reach) else None
+        return Reach(BLOCKED.name) if self._admission.is_blocked(message, policy) else None
 
     async def _is_wanted(self, message: InboundMessage) -> bool:
         """Whether the chat wants group text that is not addressed to the bot."""

@@ -37,6 +37,7 @@ from memory.conversations import SessionPlace
 from memory.people import OWNER_PREFIX
 
 NEW = "new"  # after it, what was said before goes into the day files
+ASKING = frozenset(("compact",))  # what asks a model, and costs
 RESEND = "resend"  # the last answer once more, from the outbox
 
 

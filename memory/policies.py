@@ -82,11 +82,20 @@ class PolicyStore:
         return await self._database.write(op)
 
     async def changes(self, place: PolicyPlace, most: int) -> list[Change]:
-        """The newest changes, the newest first."""
+        """The newest changes, the newest first; also those under ids that the chat had before."""
         rows = await self._database.read(
-            "SELECT at, actor, before, after FROM audit WHERE action = ? AND target = ?"
-            " ORDER BY id DESC LIMIT ?",
-            (CHANGED, place.target, most),
+            "SELECT at, actor, before, after FROM audit WHERE action = :action AND target IN ("
+            " SELECT :target UNION SELECT channel || ':' || old FROM moved_chats"
+            " WHERE channel = :channel AND chat = :chat AND :topic = '')"
+            " ORDER BY id DESC LIMIT :most",
+            {
+                "action": CHANGED,
+                "target": place.target,
+                "channel": place.channel,
+                "chat": place.chat,
+                "topic": place.topic,
+                "most": most,
+            },
         )
         return [Change(*map(str, row)) for row in rows]
 

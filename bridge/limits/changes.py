@@ -15,7 +15,7 @@ from bridge.limits.policies import ChatPolicies
 from bridge.limits.reading import Reading, line_of, mended, read
 from bridge.texts import Say
 from bridge.yaml_source import Fault
-from channels.base import Button, InboundMessage
+from channels.base import Address, Button, InboundMessage
 from memory.policies import FILE, PolicyPlace, PolicyStore, StoredPolicy
 
 UNDO: Final = "limits_undo"  # the action of the button
@@ -75,6 +75,10 @@ class Changes:
     async def stored(self, place: PolicyPlace) -> StoredPolicy:
         """What holds, with its revision."""
         return await self._files.stored(place)
+
+    def is_here(self, place: PolicyPlace, address: Address) -> bool:
+        """Whether it is that chat, under whatever id."""
+        return self._policies.is_of(address, place.chat)
 
     async def plan(
         self, place: PolicyPlace, lines: str, *, revision: int | None = None, whole: bool = False

@@ -81,7 +81,8 @@ class ChatCommands:
     async def _block(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
         span, rest = _span(_args(message))
         person = _meant(message, rest)
-        if person is None or (span is not None and not timedelta() < span <= LONGEST):
+        unread = [word for word in rest if word != person]  # a span with a slip is not "for ever"
+        if person is None or unread or (span is not None and not timedelta() < span <= LONGEST):
             return Answer(say("block_how"))
         if person == message.sender.id or self._rights.is_owner(message.address, person):
             return Answer(say("block_not_them"))

@@ -107,7 +107,9 @@ class LimitsDialogue:
         except ValueError:
             return Answer(say("limits_expired"), spent=True)
         target = message.address
-        if target.chat != place.chat:
+        if self._changes.is_here(place, target):
+            place = replace(place, chat=target.chat)
+        else:
             target = replace(target, chat=place.chat, thread=None, private=False)
         no = await self._no(message, target, say)
         if no is not None:

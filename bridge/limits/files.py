@@ -178,7 +178,7 @@ class PolicyFiles:
         if raw is None:
             reading = Reading(faults=(Fault(0, 0, "", "cannot be read"),))
         else:
-            reading = read(raw, self.known, TOPIC_KEYS if place.topic else KEYS)
+            reading = self._reading(raw, place)
         if not reading.faults:
             if self._beside is not None:
                 self._beside(self._keep(place, raw or b""), "limits are kept")
@@ -188,21 +188,26 @@ class PolicyFiles:
         if seen is not None:
             return FileState(seen.state.values, reading.faults)
         stored = await self._store.get(place)
-        before = read(stored.text.encode(), self.known, TOPIC_KEYS if place.topic else KEYS)
-        if not stored.revision:
+        before = self._reading(stored.text.encode(), place)
+        if not stored.revision or before.faults:
             log.warning("%s: was never without faults: the channel's limits hold", path)
-        return FileState(before.values, reading.faults)
+        return FileState({} if before.faults else before.values, reading.faults)
+
+    def _reading(self, raw: bytes, place: PolicyPlace) -> Reading:
+        """What may stand there."""
+        return read(raw, self.known, TOPIC_KEYS if place.topic else KEYS)
 
     async def _keep(self, place: PolicyPlace, raw: bytes) -> None:
         """Let the database know the text that holds; the file's writer has changed it."""
-        if place in self._writing or read(raw, self.known).faults:
+        if place in self._writing or self._reading(raw, place).faults:
             return
         text = raw.decode("utf-8")
         try:
             stored = await self._store.get(place)
             if stored.text != text and place not in self._writing:
                 await self._store.put(place, text, FILE)
-                old, new = (read(t.encode(), self.known).values for t in (stored.text, text))
+                texts = (stored.text, text)
+                old, new = (self._reading(one.encode(), place).values for one in texts)
                 self._tell(place, old, new, told=False)
         except StoreError as error:
             log.warning("the limits of %s are not kept: %s", place.target, error)

@@ -47,6 +47,10 @@ class ChatPolicies:
         self.files = files
         self._names = names
 
+    def is_of(self, address: Address, chat: str) -> bool:
+        """Whether this is or was an id of the chat."""
+        return chat == address.chat or chat in self._names(address)
+
     async def read(self, address: Address) -> None:
         """Take in what has changed in the chat's files. Raises `StoreError`."""
         former = [name for name in self._names(address) if name != address.chat]

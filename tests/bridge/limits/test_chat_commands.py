@@ -73,6 +73,9 @@ async def test_block_and_unblock_as_an_answer(tmp_path: Path) -> None:
         assert lines(tmp_path).startswith("blocked: [bo2 until 20")
         assert lines(tmp_path).endswith("UTC, cleo3]\n")
         assert "cannot ask" in await ask(it, person="bo2")
+        before = lines(tmp_path)
+        await answering(it, "/block 5x", "boss", "bo2")
+        assert lines(tmp_path) == before, "a slip is not for ever"
         await answering(it, "/unblock", "boss", "bo2")
         assert lines(tmp_path) == "blocked: [cleo3]\n"
         assert await ask(it, person="bo2") == "One."

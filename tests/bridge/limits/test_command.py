@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bridge.limits.keys import INSTRUCTIONS
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.reading import read
+from channels.base import Address
 from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_effects import GROUP, write
@@ -201,3 +203,45 @@ async def test_whatever_can_be_read_can_be_changed(tmp_path: Path, before: str) 
         values = read(before.encode(), it.services.policies.files.known).values
         assert after.values == {**values, "paused": True}
         assert ("# ours" in path.read_text()) == ("# ours" in before)
+
+
+async def test_a_topics_file_with_a_key_that_no_topic_may_have_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "instructions: Be kind\n", topic="7")
+    address = Address("fake", "bot", GROUP, "7", private=False)
+    async with bed(tmp_path) as it:
+        policies = it.services.policies
+        await policies.read(address)
+        await it.bridge.idle()
+        write(tmp_path, "instructions: Bad words\nlanguage: de\n", topic="7")
+        await policies.read(address)
+        await it.bridge.idle()
+        assert policies.of(address, "ana")[INSTRUCTIONS] == "Be kind"
+    async with bed(tmp_path) as it:
+        policies = it.services.policies
+        await policies.read(address)
+        assert policies.of(address, "ana")[INSTRUCTIONS] == "Be kind"
+
+
+async def test_the_record_and_undo_follow_a_group_to_its_new_id(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        await limits(it, "set tokens_per_day 50k")
+        button = it.channel.replies[-1]
+        moved = it.channel.message("", person="boss", chat="new", private=False)
+        await it.bridge.receive(replace(moved, addressed=False, moved_from=GROUP))
+        await it.bridge.idle()
+        assert "not set → 50000" in await limits(it, "log", chat="new")
+        button.to = replace(button.to, chat="new")
+        await it.bridge.receive(it.channel.press(button, person="boss"))
+        await it.bridge.idle()
+        assert "50000 → not set" in await limits(it, "log", chat="new")
+
+
+async def test_a_paused_chat_makes_no_summaries_either(tmp_path: Path) -> None:
+    write(tmp_path, "paused: yes\n")
+    async with bed(tmp_path) as it:
+        told = await it.ask("/compact", chat=GROUP, private=False)
+        assert "paused" in told
+        assert it.provider.requests == []
