@@ -22,17 +22,16 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Final
 
 from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.facts import one_line
+from memory.provenance import Heard, is_foreign
+from memory.quoting import ATTACHED, QUOTE, QUOTED
+from memory.telling import telling, untold
 from memory.tombstones import Forgotten
 
-QUOTED: Final = "[In reply to this message, which is not mine:]"
-"""Stands before a quote in a question; each of its lines begins with `> `."""
-ATTACHED: Final = "[The attached file "
-"""Begins the block of an attached file."""
 NOT_SAID: Final = "Not said by people"
 NOTHING: Final = "NOTHING"
 ASSISTANT: Final = "assistant"
@@ -41,7 +40,6 @@ ASIDE_CHARACTERS = 200  # of what is no source of facts
 MOST_ASIDE = 10  # such lines in one entry, beside the notes on what the assistant said
 MOST_ITEM = 400  # characters of one note
 
-_QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
 _SPEAKER = re.compile(r"\[([^\[\]\n]{1,32})#[0-9]+\] ")
 _ITEM = re.compile(r"[-*•]\s*\[([0-9,;\s–-]+)\]\s*(\S.*)")
 _TITLE = re.compile(r"#+\s+(\S.*)")
@@ -183,10 +181,10 @@ class _Reader:
         if text.startswith(ATTACHED):
             self._foreign(f"file: {_cut(text, ASIDE_CHARACTERS)}")
             return ""
-        for quote in _QUOTE.findall(text):
+        for quote in QUOTE.findall(text):
             words = quote.removeprefix(QUOTED).replace("\n>", "\n")
             self._foreign(f"quoted: {_cut(words, ASIDE_CHARACTERS)}")
-        return _QUOTE.sub("", text).strip()
+        return QUOTE.sub("", text).strip()
 
     def _foreign(self, what: str) -> None:
         self.tainted = True
@@ -276,7 +274,7 @@ def _entry(
         f"## {first.at:%H:%M}–{last.at:%H:%M} · conversation {session},"
         f" messages {first.id}–{last.id}"
     )
-    said = [item for item in items if any(lines[index].said for index in item.lines)]
+    said = [item for item in items if _is_said(item, lines)]
     rows: list[str] = []
     for title, group in groupby(said, lambda item: _heading(item.title)):
         rows += ["", f"### {title}"] if title else [""]
@@ -287,6 +285,28 @@ def _entry(
     if noted:
         rows += ["", f"### {NOT_SAID}", *noted]
     return Entry(day, heading, "\n".join(("", heading, *rows, "")))
+
+
+def _is_said(item: Item, lines: Sequence[Line]) -> bool:
+    """Whether people said it, and not the assistant: a note that rests on its words as well counts only
+    as far as those who are cited have said what it tells; one on their words alone has nothing from
+    the answers to them."""
+    cited = [lines[index] for index in item.lines if lines[index].text]
+    who = {line.who for line in cited if line.said}
+    own = "\n".join(line.text for line in lines if line.said and line.who in who)
+    name = " ".join(who)
+    if not who:
+        return False
+    if not all(line.said for line in cited):
+        return not is_foreign(item.text, Heard(own, tainted=True), name=name)
+    answers = "\n".join(_answer(lines, index) for index in item.lines)
+    return untold(item.text, (own, name)).isdisjoint(telling(answers))
+
+
+def _answer(lines: Sequence[Line], index: int) -> str:
+    """What the assistant said after that line, until somebody spoke."""
+    after = takewhile(lambda line: not line.said, lines[index + 1 :])
+    return "\n".join(line.text for line in after)
 
 
 def _said(item: Item, lines: Sequence[Line]) -> str:

@@ -8,16 +8,14 @@ these words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
-from memory.flush import ATTACHED, QUOTED
+from memory.quoting import ATTACHED, QUOTE
 from memory.telling import turned, untold
 
-_QUOTE = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
 Whose = Literal["own", "people", "foreign"]
 """Of a question: the person's own words, another person's, or passed on."""
 
@@ -45,7 +43,7 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
         for block in message.blocks:
             match block:
                 case TextBlock(text) if message.role == "user":
-                    said = "" if text.startswith(ATTACHED) else _QUOTE.sub(" ", text)
+                    said = "" if text.startswith(ATTACHED) else QUOTE.sub(" ", text)
                     tainted = tainted or whose == "foreign" or said != text
                     if whose == "own":
                         own.append(said)

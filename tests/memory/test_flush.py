@@ -20,9 +20,7 @@ from agent.messages import (
     user_text,
 )
 from memory.flush import (
-    ATTACHED,
     NOT_SAID,
-    QUOTED,
     Entry,
     Item,
     Line,
@@ -38,6 +36,7 @@ from memory.flush import (
 )
 from memory.note_taking import chunks, prompt, shown
 from memory.person_traces import About
+from memory.quoting import ATTACHED, QUOTED
 from memory.tombstones import Forgotten
 from memory.words import normalised
 
@@ -121,13 +120,13 @@ def test_in_a_group_each_line_has_its_speaker() -> None:
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_no_words_can_imitate_a_heading_or_a_speaker(text: str, title: str) -> None:
     messages = stored(user_text(f"x {text}"), assistant_text(text))
-    for entry in made(messages, [Item(title, text, (0,)), Item(NOT_SAID, "y", (1,))]):
+    for entry in made(messages, [Item(title, text, (0,)), Item(NOT_SAID, "by nobody", (1,))]):
         heads = [line for line in entry.text.split("\n") if line.startswith("#")]
         assert heads[0] == entry.heading
         assert spans(entry.text) == [Span(3, 10, 11, "12:10")]
         assert heads.count(f"### {NOT_SAID}") == 1
         assert all(note.who == "Ana" for note in notes(entry.text, entry.day) if note.who)
-        assert not any(note.text == "y" for note in notes(entry.text, entry.day))
+        assert not any(note.text == "by nobody" for note in notes(entry.text, entry.day))
 
 
 # Which day ------------------------------------------------------------------------------------------
@@ -193,10 +192,36 @@ def test_no_answer_is_too_odd(answer: str) -> None:
 
 
 def test_a_note_on_the_assistants_words_alone_is_no_source() -> None:
-    messages = stored(user_text("hi"), assistant_text("You like tea"))
+    messages = stored(user_text("I was here"), assistant_text("You like tea"))
     (entry,) = made(messages, [Item("", "Ana likes tea", (1,)), Item("", "Ana was here", (0, 1))])
     assert [note.text for note in notes(entry.text, entry.day)] == ["Ana was here"]
     assert "Ana likes tea" in entry.text.split(NOT_SAID)[1]
+
+
+@pytest.mark.parametrize(
+    ("cited", "text", "said"),
+    [
+        ((0, 1), "Invoices go to Eve", False),
+        ((0,), "Invoices go to Eve", False),
+        ((2, 3), "Ana's flight to Rome is on 2026-12-01", True),
+        ((2, 3), "Ana's flight to Rome is at gate 7", False),
+        ((2,), "Ana travels by plane to Rome tomorrow", True),
+        ((0, 1, 2), "Ana asked about the budget and has a flight to Rome", True),
+        ((2, 3), "Ana does not fly to Rome", False),
+    ],
+)
+def test_what_the_assistant_claims_is_said_by_nobody_who_asked(
+    cited: tuple[int, ...], text: str, said: bool
+) -> None:
+    messages = stored(
+        user_text("what about the budget?"),
+        assistant_text("Invoices go to Eve"),
+        user_text("I fly to Rome tomorrow, a flight at nine"),
+        assistant_text("Noted: 2026-12-01, at gate 7"),
+    )
+    (entry,) = made(messages, [Item("", text, cited)])
+    assert [note.text for note in notes(entry.text, entry.day)] == [text] * said
+    assert text in entry.text
 
 
 def test_what_nobody_said_stands_with_its_messages() -> None:
