@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final, Literal
 
@@ -123,6 +123,8 @@ def apply(lines: Lines, proposal: Sequence[Change], night: Night) -> tuple[Lines
     for change in proposal:
         if change.kind == "keep":
             continue
+        if night.forgotten.covers(change.reason):
+            change = replace(change, reason="")  # it is told among the night's changes
         try:
             lines, made = _carried_out(lines, change, night, [d.change for d in done])
             done.append(made)
@@ -156,6 +158,8 @@ def _loses(change: Change) -> int:
 def _carried_out(
     lines: Lines, change: Change, night: Night, before: Sequence[Change]
 ) -> tuple[Lines, Done]:
+    if night.forgotten.covers(change.text):
+        raise _Faulty("forgotten")
     match change.kind:
         case "add":
             return _add(lines, change, night)
@@ -169,7 +173,7 @@ def _carried_out(
 
 def _add(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     cited = _cited(change, night)
-    _sound(change.text, night)
+    _sound(change.text)
     who = ", ".join(dict.fromkeys(note.who for note in cited if note.who))
     _refuse_known(lines, change.text, who)
     _founded(change.text, _said(cited, change.text))
@@ -179,7 +183,7 @@ def _add(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
 
 def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     cited = _cited(change, night)
-    _sound(change.text, night)
+    _sound(change.text)
     (old,) = _entries(lines, change, night, least=1, most=1)
     now, before = telling(change.text), telling(_current(old.text))
     said = _said(cited, change.text)
@@ -209,7 +213,7 @@ def _with_earlier(text: str, old: str, day: date) -> str:
 
 
 def _merge(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
-    _sound(change.text, night)
+    _sound(change.text)
     olds = _entries(lines, change, night, least=2, most=len(night.shown))
     if not all(_holds(change.text, old.text) for old in olds):
         raise _Faulty("loses_words")
@@ -247,9 +251,7 @@ def _cited(change: Change, night: Night) -> list[Note]:
     return [night.notes[index] for index in change.sources]
 
 
-def _sound(text: str, night: Night) -> None:
-    if night.forgotten.covers(text):
-        raise _Faulty("forgotten")
+def _sound(text: str) -> None:
     if _RELATIVE.search(text):
         raise _Faulty("relative_date")
 

@@ -212,9 +212,16 @@ def test_an_entry_that_somebody_changed_meanwhile_is_left_alone() -> None:
     assert applied.not_done[0].fault == "changed"
 
 
-def test_what_was_to_be_forgotten_is_not_written_into_the_changes_either() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("add", text="The locker code is 4711", sources=(0,)),
+        Change("add", text="The locker code is 4711"),
+        Change("add", text="code", reason="her locker code: 4711", sources=(0,)),
+    ],
+)
+def test_what_was_to_be_forgotten_is_not_written_into_the_changes_either(change: Change) -> None:
     forgotten = Forgotten(frozenset({normalised("locker code is 4711")}))
-    change = Change("add", text="The locker code is 4711", sources=(0,))
     _, applied = judged(memory(), change, note("code"), forgotten=forgotten)
     assert "4711" not in "\n".join(report(applied, [note("code"), note("kayak")]))
 
