@@ -103,9 +103,8 @@ def _place_of(message: InboundMessage) -> _Place:
 
 
 def _line(message: InboundMessage) -> str:
-    """Quoted line by line, so that no text can pretend to stand outside."""
-    lines = message.text.strip()[:MOST_CHARACTERS].splitlines()
-    return "\n".join(
-        f"> {plain_name(message.sender.name)}: {line}" if not number else f"> {line}"
-        for number, line in enumerate(lines)
-    )
+    """Quoted line by line, so that no text can pretend to stand outside; its further lines stand
+    deeper, so that none looks like the first of somebody else's."""
+    first, *more = message.text.strip()[:MOST_CHARACTERS].splitlines()
+    lines = [f"> {plain_name(message.sender.name)}: {first}", *(f"> > {line}" for line in more)]
+    return "\n".join(lines)

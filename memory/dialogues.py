@@ -56,14 +56,12 @@ class Dialogues:
         )
         return _dialogue(rows[0]) if rows else None
 
-    async def awaiting(
-        self, place: tuple[str, str, str], person: str, message_id: str
-    ) -> Dialogue | None:
-        """The one of this person to which a reply to the bot's message belongs."""
+    async def awaiting(self, place: tuple[str, str, str], message_id: str) -> Dialogue | None:
+        """The one to which a reply to the bot's message belongs."""
         rows = await self._database.read(
             f"{_SELECT} WHERE channel = ? AND account = ? AND chat = ? AND awaits = ?"
-            " AND person = ? AND until >= ? ORDER BY id DESC LIMIT 1",
-            (*place, message_id, person, stamp()),
+            " AND until >= ? ORDER BY id DESC LIMIT 1",
+            (*place, message_id, stamp()),
         )
         return _dialogue(rows[0]) if rows else None
 

@@ -8,11 +8,13 @@ rights; each press that writes asks the platform anew.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import UNDO, Changes, Refused, undone
+from bridge.limits.keys import BY_NAME
 from bridge.limits.menu import ACTION, Menu
 from bridge.limits.overview import Overview
 from bridge.limits.reading import plain_key
@@ -82,20 +84,26 @@ class LimitsDialogue:
         return await step(Step(message, dialogue, load(dialogue.body), words[1:], say))
 
     async def awaits(self, message: InboundMessage) -> bool:
-        """Whether this message answers one of ours in a dialogue."""
-        return await self._awaiting(message) is not None
+        """Whether this message answers one of ours in a dialogue: whoever began it says anything,
+        others what is no question, but lines of limits."""
+        dialogue = await self._awaiting(message)
+        if dialogue is None:
+            return False
+        return dialogue.person == message.sender.id or _key_of(message.text) in BY_NAME
 
     async def reply(self, message: InboundMessage, say: Say) -> Answer:
         """A typed value, or lines, also as a file: shown as understood, with Apply and Discard."""
         dialogue = await self._awaiting(message)
         if dialogue is None:
             return Answer(say("limits_expired"))
+        if dialogue.person != message.sender.id:
+            return Answer(say("limits_not_yours"))
         step = Step(message, dialogue, load(dialogue.body), (), say)
         try:
             written = await self._file(message) or message.text.strip()
         except FileRefused as error:
             return Answer(say(f"file_{error.reason}", limit=error.limit))
-        if step.body.key and plain_key(written.split(":")[0]) != step.body.key:
+        if step.body.key and _key_of(written) != step.body.key:
             written = f"{step.body.key}: {written}"
         return replace(await self._looking.propose(step, written), in_place=False)
 
@@ -182,4 +190,9 @@ class LimitsDialogue:
         if message.reply_to_id is None or not message.own_words:
             return None
         place = (address.channel, address.account, address.chat)
-        return await self._dialogues.awaiting(place, message.sender.id, message.reply_to_id)
+        return await self._dialogues.awaiting(place, message.reply_to_id)
+
+
+def _key_of(text: str) -> str:
+    """The key with which a line begins, if it is one."""
+    return plain_key(re.split("[:：]", text.strip(), maxsplit=1)[0])

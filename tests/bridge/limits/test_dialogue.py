@@ -158,6 +158,8 @@ async def test_lines_are_sent_as_a_reply_to_the_text(tmp_path: Path) -> None:
         shown = await walk(it, reply, "As text")
         assert "Revision 1" in shown
         assert "```yaml\npaused: no\nlanguage: de\n```" in shown
+        by_another = await answered(it, reply, "tokens_per_day: 5", person="vice")
+        assert "belong to" in (by_another.final or "")
         proposal = await answered(it, reply, "Tokens per day： 50k\nlanguage: default")
         assert "`language`: de → not set" in (proposal.final or "")
         await walk(it, proposal, "Apply")
