@@ -81,7 +81,8 @@ class ChatCommands:
     async def _block(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
         span, rest = _span(_args(message))
         person = _meant(message, rest)
-        unread = [word for word in rest if word != person]  # a span with a slip is not "for ever"
+        # A span with a slip is not "for ever"; other words may be the name of who was mentioned.
+        unread = [word for word in rest if word[0].isdigit() and word != person]
         if person is None or unread or (span is not None and not timedelta() < span <= LONGEST):
             return Answer(say("block_how"))
         if person == message.sender.id or self._rights.is_owner(message.address, person):
