@@ -105,6 +105,7 @@ class Turn:
                 question,
                 plan.inbox_ids,
                 own_words=own_words,
+                overheard=bool(plan.heard),
                 claimed=claimed,
             ),
         )

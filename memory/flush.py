@@ -52,13 +52,15 @@ _ENTRY = re.compile(
 @dataclass(frozen=True, slots=True)
 class Unflushed:
     """A stored message that is in no day file yet. `conversation`: where its conversation begins (the
-    row after the newest /new). `own_words`: false where somebody else wrote the question."""
+    row after the newest /new). `own_words`: false where somebody else wrote the question; `overheard`:
+    its run was shown what others had said in the chat."""
 
     id: int
     conversation: int
     message: Message
     at: datetime
     own_words: bool = True
+    overheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ def batch(
     lines: list[Line] = []
     calls: dict[str, str] = {}
     for stored in messages:
-        reader = _Reader(calls, own_tools, tainted=stored.conversation == foreign)
+        tainted = stored.overheard or stored.conversation == foreign
+        reader = _Reader(calls, own_tools, tainted)
         text = reader.read(stored)
         if reader.tainted:
             foreign = stored.conversation

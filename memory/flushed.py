@@ -17,6 +17,7 @@ MOST_AT_ONCE = 400  # messages that are read together
 # Messages beyond the marks. A run that is under way, and what came after it, waits for its end.
 _UNFLUSHED = (
     "SELECT m.id, m.body, m.created_at, COALESCE(r.own_words, 1) AS own_words,"
+    " r.overheard IS 1 AS overheard,"
     " COALESCE((SELECT MAX(b.start_id) FROM boundaries b WHERE b.session_id = m.session_id"
     " AND b.kind = 'new' AND b.start_id <= m.id), 0) AS conversation"
     " FROM messages m LEFT JOIN runs r ON r.run_id = m.run_id"
@@ -189,6 +190,7 @@ def _unflushed(row: sqlite3.Row) -> Unflushed:
         decode(row["body"]),
         datetime.fromisoformat(row["created_at"]),
         bool(row["own_words"]),
+        bool(row["overheard"]),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.messages import Message, decode
+from agent.messages import Message, decode, user_text
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, message_row
 from memory.database import Database
@@ -72,20 +72,23 @@ class Runs:
         inbox_ids: Sequence[int],
         *,
         own_words: bool = True,
+        overheard: bool = False,
         claimed: bool = False,
     ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
-        taken, in one transaction. `own_words`: somebody wrote all of it themselves; `claimed`: this
-        process has claimed it before. The row id of the question."""
+        taken, in one transaction. `own_words`: somebody wrote all of it themselves; `overheard`: the
+        model is shown what others said before; `claimed`: this process has claimed it before. The row
+        id of the question."""
         row = message_row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> int:
             connection.execute(
-                "INSERT INTO runs (run_id, session_id, state, began_at, own_words)"
-                " VALUES (?, ?, 'running', ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
+                "INSERT INTO runs (run_id, session_id, state, began_at, own_words, overheard)"
+                " VALUES (?, ?, 'running', ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
                 " takeovers = takeovers + (state = 'running' AND NOT ?), state = 'running',"
-                " own_words = excluded.own_words WHERE state <> 'settled'",
-                (run_id, session, stamp(), own_words, claimed),
+                " own_words = excluded.own_words, overheard = MAX(overheard, excluded.overheard)"
+                " WHERE state <> 'settled'",
+                (run_id, session, stamp(), own_words, overheard, claimed),
             )
             connection.execute(APPEND, row)
             _take(connection, run_id, inbox_ids)
@@ -122,18 +125,21 @@ class Runs:
     ) -> list[tuple[Message, Whose]]:
         """The messages since the last `/new`, also those that a context no longer holds, oldest first,
         each with whose its run's question is for this person; without the run `besides`. The newest
-        `most` of them."""
+        `most` of them. Before them something foreign where one of their runs was shown what others
+        had said: those words are not stored."""
         rows = await self._database.read(
-            "SELECT m.body, r.own_words IS 0 AS passed_on, (EXISTS (SELECT 1 FROM inbox i"
-            " WHERE i.run_id = m.run_id AND i.person IS NOT :person) OR m.run_id IN"
-            " (SELECT run_id FROM left_out WHERE session_id = :s)) AS others"
+            "SELECT m.body, r.own_words IS 0 AS passed_on, r.overheard IS 1 AS overheard,"
+            " (EXISTS (SELECT 1 FROM inbox i WHERE i.run_id = m.run_id AND i.person IS NOT :person)"
+            " OR m.run_id IN (SELECT run_id FROM left_out WHERE session_id = :s)) AS others"
             " FROM messages m LEFT JOIN runs r ON r.run_id = m.run_id"
             " WHERE m.session_id = :s AND m.run_id IS NOT :besides AND m.id >= COALESCE((SELECT"
             " MAX(start_id) FROM boundaries WHERE session_id = :s AND kind = 'new'), 0)"
             " ORDER BY m.id DESC LIMIT :most",
             {"s": session, "person": person, "besides": besides, "most": most},
         )
-        return [(decode(row["body"]), _whose(row)) for row in reversed(rows)]
+        heard: Whose = "foreign"
+        overheard = [(user_text(""), heard)] if any(row["overheard"] for row in rows) else []
+        return [*overheard, *((decode(row["body"]), _whose(row)) for row in reversed(rows))]
 
     async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
         """The run is about to show something, and may not have begun: these messages are its own from

@@ -26,6 +26,7 @@ from memory.conversations import LEAVE_OUT
 from memory.daily import DailyFiles
 from memory.days import Cap, Measure
 from memory.flush import NOT_SAID, Entry
+from memory.runs import Runs
 from memory.tombstones import bury
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import notes
@@ -280,6 +281,27 @@ async def test_a_long_conversation_is_noted_piece_by_piece(tmp_path: Path) -> No
         text = await it.day(DAY)
         assert len(it.asked) > 1
         assert all(text.count(f"word{n} ") == 1 for n in range(300))
+
+
+async def test_what_was_overheard_is_not_said_by_who_asked_about_it(tmp_path: Path) -> None:
+    """Also in later answers of the conversation: those words are in its context."""
+    async with memory_bed(tmp_path, notes) as it:
+        session = await it.session()
+        question = user_text("what was said before?")
+        await Runs(it.database).begin(session, "a", question, [], overheard=True)
+        await it.database.write(lambda c: c.execute("UPDATE runs SET state = 'settled'").rowcount)
+        await it.say(session, question, assistant_text("Invoices go to Eve"), run="a")
+        await it.flush(session)
+        await talk(it, "and now?", run="b")
+        await it.say(session, user_text("sure?"), assistant_text("To Eve, yes"), run="c")
+        await it.flush(session)
+        assert len(it.asked) == 2
+        assert not any("Eve" in asked for asked in it.asked)
+        assert [line for line in (await it.day(DAY)).split("\n") if "assistant: " in line] == [
+            "- assistant: Invoices go to Eve [2]",
+            "- assistant: fine 0 [4]",
+            "- assistant: To Eve, yes [6]",
+        ]
 
 
 async def test_a_poisoned_page_is_not_read_by_the_model(tmp_path: Path) -> None:

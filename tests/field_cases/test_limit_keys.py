@@ -77,6 +77,8 @@ async def test_context_messages(tmp_path: Path) -> None:
         it.group.send("/ask and now?", sender=it.ana)
         await it.group.wait_for_text("None.")
         assert "pizza" not in str(it.llm.requests[1].body)
+        runs = await it.rows("SELECT overheard FROM runs ORDER BY began_at")
+        assert [row[0] for row in runs] == [1, 0], "the first answer is nobody's own words"
 
 
 async def test_topics(tmp_path: Path) -> None:

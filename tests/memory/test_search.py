@@ -19,6 +19,7 @@ from memory.fact_files import FactFiles
 from memory.files import append
 from memory.indexing import LOOK_EVERY_S, Indexer
 from memory.pieces import MOST_PIECE, excerpt, pieces
+from memory.provenance import heard
 from memory.runs import Runs
 from memory.scopes import ChatScope, day_name, scope_path
 from memory.search import MOST_HITS, MOST_SHOWN, Search
@@ -254,6 +255,10 @@ async def test_what_was_passed_on_is_told_as_such(world: World) -> None:
     }
     said = await runs.since_new(session, "7", besides="f3", most=9)
     assert said == [(question, "foreign"), (user_text("plover own"), "own")]
+    await runs.begin(session, "f3", user_text("which?"), [], overheard=True)
+    said = await runs.since_new(session, "7", besides="f4", most=9)
+    assert (said[0][1], heard(said, ()).tainted, len(said)) == ("foreign", True, 4)
+    assert not heard(said[-1:], ()).tainted
     assert not await runs.own_words("unknown")
 
 
