@@ -13,6 +13,7 @@ from bridge.turn_plan import TurnServices
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.facts import FactsRefused
+from memory.folders import TRANSCRIPTS
 
 
 class MemoryPresses:
@@ -20,6 +21,7 @@ class MemoryPresses:
 
     def __init__(self, services: TurnServices, rights: Rights, commands: MemoryCommands) -> None:
         self._notebook = services.notebook
+        self._folders = services.folders
         self._sharing = services.memory.sharing
         self._rights = rights
         self._commands = commands
@@ -62,4 +64,5 @@ class MemoryPresses:
         person = None if everything else message.sender.id
         chat, said = self._sharing.chat(message.address), self._notebook.said_before
         told = await said.said(chat, first, last, person=person)
+        await self._folders.erase(TRANSCRIPTS, await said.conversations(told))
         return Answer(say("messages_deleted", count=await said.delete(told)), spent=True)

@@ -76,6 +76,12 @@ class SaidBefore:
         theirs = {str(row[0]) for row in own}
         return {run for run in found if run[0] in theirs}
 
+    async def conversations(self, said: Said) -> list[str]:
+        """The keys of the sessions in which it was said; copies of these hold it too."""
+        sessions = {session for _, session in said.runs}
+        rows = await self._database.read("SELECT id, key FROM sessions")
+        return [str(key) for id_, key in rows if int(id_) in sessions]
+
     async def delete(self, said: Said) -> int:
         """The messages and answers go for good; how many runs and commands. A run that is under way
         stays."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
-from agent.messages import JsonObject
+from agent.messages import JsonObject, user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from channels.testing import FakeReply
@@ -157,7 +157,13 @@ async def test_messages_that_said_what_was_forgotten_can_be_deleted(tmp_path: Pa
         await say(it, "/forget 1")
         rows = await it.database.read("SELECT COUNT(*) FROM messages")
         assert rows[0][0] == 4, "forgotten, not deleted"
+        ((session, key),) = await it.database.read("SELECT id, key FROM sessions")
+        copies = it.services.folders.of("transcripts", key)
+        said = [user_text("what is plover?")]
+        await it.services.transcripts.snapshot(session, key, said, datetime.now(UTC))
+        assert list(copies.glob("*.jsonl"))
         assert await press(it, "Delete them") == "Deleted for good: 2."
+        assert not copies.exists(), "nor what was copied"
         rows = await it.database.read("SELECT body FROM messages ORDER BY id")
         assert "how are you?" in rows[0][0]
         assert len(rows) == 2
