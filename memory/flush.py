@@ -294,7 +294,7 @@ def _is_said(item: Item, lines: Sequence[Line]) -> bool:
     """Whether people said it, and not the assistant: a note that rests on its words as well counts only
     as far as those who are cited have said what it tells; one on their words alone has nothing from
     the answers to them."""
-    cited = [lines[index] for index in item.lines if lines[index].text]
+    cited = [lines[index] for index in item.lines]
     who = {line.who for line in cited if line.said}
     own = "\n".join(line.text for line in lines if line.said and line.who in who)
     name = " ".join(who)
@@ -307,9 +307,9 @@ def _is_said(item: Item, lines: Sequence[Line]) -> bool:
 
 
 def _answer(lines: Sequence[Line], index: int) -> str:
-    """What the assistant said after that line, until somebody spoke."""
+    """What the assistant said after that line, until somebody spoke; shown to the model or not."""
     after = takewhile(lambda line: not line.said, lines[index + 1 :])
-    return "\n".join(line.text for line in after)
+    return "\n".join("\n".join((line.text, *line.aside)) for line in after)
 
 
 def _said(item: Item, lines: Sequence[Line]) -> str:

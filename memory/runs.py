@@ -137,9 +137,11 @@ class Runs:
             " ORDER BY m.id DESC LIMIT :most",
             {"s": session, "person": person, "besides": besides, "most": most},
         )
-        heard: Whose = "foreign"
-        overheard = [(user_text(""), heard)] if any(row["overheard"] for row in rows) else []
-        return [*overheard, *((decode(row["body"]), _whose(row)) for row in reversed(rows))]
+        said: list[tuple[Message, Whose]] = []
+        if any(row["overheard"] for row in rows):
+            said.append((user_text(""), "foreign"))
+        said.extend((decode(row["body"]), _whose(row)) for row in reversed(rows))
+        return said
 
     async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:
         """The run is about to show something, and may not have begun: these messages are its own from

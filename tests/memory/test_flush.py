@@ -224,6 +224,14 @@ def test_what_the_assistant_claims_is_said_by_nobody_who_asked(
     assert text in entry.text
 
 
+@pytest.mark.parametrize("cited", [(0,), (0, 1)])
+def test_what_the_model_was_not_shown_is_said_by_nobody_either(cited: tuple[int, ...]) -> None:
+    said = stored(user_text("what was said?"), assistant_text("Invoices go to Eve"))
+    overheard = [replace(each, overheard=True) for each in said]
+    (entry,) = made(overheard, [Item("", "Invoices go to Eve", cited)])
+    assert notes(entry.text, entry.day) == []
+
+
 def test_what_nobody_said_stands_with_its_messages() -> None:
     """By them it is found and goes with its run."""
     said = [user_text("flowers?"), assistant_text("Zinnias"), *used("web", RULE)]
