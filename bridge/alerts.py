@@ -35,7 +35,7 @@ class Cause:
     """What is wrong. `name`: of the channel or the provider. The text that tells that it is over is
     `alert_{kind}_over`."""
 
-    kind: Literal["channel", "provider", "disk", "backup"]
+    kind: Literal["channel", "provider", "disk", "backup", "limits"]
     name: str = ""
 
     def __str__(self) -> str:

@@ -35,6 +35,9 @@ def free_bytes(data: Path) -> int:
     return shutil.disk_usage(data).free
 
 
+MOST_FAULTS = 5  # of files of limits, that are told
+
+
 class Guard:
     """`zone`: in which times are told."""
 
@@ -45,12 +48,14 @@ class Guard:
         zone: tzinfo,
         free: Callable[[], int],
         last_backup: Callable[[], Awaitable[LastRun | None]],
+        faults: Callable[[], list[str]],
     ) -> None:
         self._watch = watch
         self._alerts = alerts
         self._zone = zone
         self._free = free
         self._last_backup = last_backup
+        self._faults = faults
         self._failed_at = ""  # the backup that was told of last
 
     async def run(self) -> None:
@@ -65,6 +70,7 @@ class Guard:
                 self.look_at_backup(await self._last_backup())
             except StoreError as error:
                 log.warning("how the last backup ended cannot be known: %s", error)
+            self.look_at_limits()
             await asyncio.sleep(LOOK_S)
 
     def look_at_channels(self) -> None:
@@ -89,6 +95,16 @@ class Guard:
             self._alerts.raise_(cause, "alert_disk", free=megabytes)
         elif free >= ROOM_BYTES:
             self._alerts.clear(cause, free=megabytes)
+
+    def look_at_limits(self) -> None:
+        """Files of limits that changed nothing because of faults."""
+        cause, lines = Cause("limits"), self._faults()
+        if lines:
+            more = [f"… (+{len(lines) - MOST_FAULTS})"] if len(lines) > MOST_FAULTS else []
+            shown = "\n".join(f"`{line}`" for line in (*lines[:MOST_FAULTS], *more))
+            self._alerts.raise_(cause, "alert_limits", faults=shown)
+        else:
+            self._alerts.clear(cause)
 
     def look_at_backup(self, last: LastRun | None) -> None:
         """One that failed, once each."""

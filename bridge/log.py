@@ -29,7 +29,8 @@ _PATTERNS = re.compile(
 
 # Libraries that log URLs, and so Telegram's token, at INFO (field case 163).
 _NOISY = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
-          "anthropic", "openai", "apscheduler", "aiosqlite", "aiohttp.access")  # fmt: skip
+          "anthropic", "openai", "apscheduler", "aiosqlite", "aiohttp.access",
+          "watchfiles")  # fmt: skip
 
 
 # Libraries through which messages go. PTB logs a response that is no JSON as a whole, Bolt a request

@@ -59,6 +59,7 @@ class Operation:
             config.zone,
             partial(free_bytes, data),
             partial(self._overview.last_run, BACKUP),
+            services.policies.files.faulty,
         )
         # What commands of `galata` may ask: a line each.
         self.verbs: dict[str, Verb] = {"status": self._tell_status, READING: self._note_reading}

@@ -10,6 +10,7 @@ from channels.base import InboundMessage
 WITHIN: Final = timedelta(seconds=30)
 MOST_PLACES = 1_000
 UNDO = "undo"  # done twice, it takes back two
+FORM: Final = "limits"  # where it opens a form, that may have been closed again
 
 
 class Repeats:
@@ -31,7 +32,8 @@ class Repeats:
         if words and repeated:
             self._last[where] = (text, event, at)
             return True
-        if words and UNDO not in words.split()[:2]:
+        opens = message.whispered and words == FORM
+        if words and not opens and UNDO not in words.split()[:2]:
             self._last[where] = (words, message.event, now)
         if len(self._last) > MOST_PLACES:
             del self._last[next(iter(self._last))]

@@ -92,6 +92,7 @@ class InboundMessage:
     `form`: a form was sent, and nothing else. `reply_to_id`: the message that this one answers, of
     `reply_to_person`, where the platform tells; of a command that cannot answer a message: whom it
     names first.
+    `whispered`: the sender alone sees what it is answered with (a slash command in a Slack channel).
     `album`: what files have in common that were sent as one, each as a message of its own.
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as
@@ -119,6 +120,7 @@ class InboundMessage:
     joined: bool = False
     left: bool = False
     moved_from: str | None = None
+    whispered: bool = False
     album: str | None = None
     more_expected_s: float = 0.0
     seam: str = ""

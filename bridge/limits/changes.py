@@ -139,7 +139,7 @@ class Changes:
 
     async def apply(self, plan: Plan, message: InboundMessage, say: Say) -> Answer:
         """Write it for the sender of a message, who may; one line that tells it, with Undo."""
-        told = message.address.chat == plan.place.chat
+        told = message.address.chat == plan.place.chat and not message.whispered
         actor = f"{message.address.channel}:{message.sender.id}"
         done = await self.write(plan, actor, told=told)
         if isinstance(done, Refused):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+from weakref import WeakValueDictionary
 
 from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
@@ -77,7 +78,7 @@ class PolicyFiles:
         self._beside: Beside | None = None
         self._listener: Listener | None = None
         self._seen: dict[PolicyPlace, _Seen] = {}
-        self._writing: set[PolicyPlace] = set()
+        self._order: WeakValueDictionary[PolicyPlace, asyncio.Lock] = WeakValueDictionary()
 
     def bind(self, beside: Beside) -> None:
         """`beside(work, name)` starts something that nobody waits for."""
@@ -134,9 +135,17 @@ class PolicyFiles:
             return raw.decode("utf-8", "replace")
         return "" if _signature(self.path(place)) is None else (await self._store.get(place)).text
 
+    def faulty(self) -> list[str]:
+        """Faults of files instead of which an earlier text holds: `file:line:column key: problem`."""
+        return [
+            line
+            for place, seen in self._seen.items()
+            for line in located(self.path(place), seen.state.pending)
+        ]
+
     async def stored(self, place: PolicyPlace) -> StoredPolicy:
         """The last good text with its revision."""
-        await self._keep(place, _content(self.path(place)) or b"")
+        await self._keep(place)
         return await self._store.get(place)
 
     async def write(
@@ -146,14 +155,11 @@ class PolicyFiles:
         one than `revision` is there by now. Raises `OSError` and `StoreError`: then what was before
         holds."""
         before = self.state(place).values
-        self._writing.add(place)
-        try:
+        async with self._one_at_a_time(place):
             stored = await self._store.put(place, text, actor, revision=revision)
             if stored is not None:
                 await asyncio.to_thread(_replace, self.path(place), text)
                 await self.read(place)
-        finally:
-            self._writing.discard(place)
         if stored is not None:
             self._tell(place, before, self.state(place).values, told=told)
         return None if stored is None else stored.revision
@@ -181,7 +187,7 @@ class PolicyFiles:
             reading = self._reading(raw, place)
         if not reading.faults:
             if self._beside is not None:
-                self._beside(self._keep(place, raw or b""), "limits are kept")
+                self._beside(self._keep(place), "limits are kept")
             return FileState(reading.values)
         for line in located(path, reading.faults):
             log.warning("%s; the limits from before hold on", line)
@@ -197,20 +203,29 @@ class PolicyFiles:
         """What may stand there."""
         return read(raw, self.known, TOPIC_KEYS if place.topic else KEYS)
 
-    async def _keep(self, place: PolicyPlace, raw: bytes) -> None:
-        """Let the database know the text that holds; the file's writer has changed it."""
-        if place in self._writing or self._reading(raw, place).faults:
-            return
-        text = raw.decode("utf-8")
-        try:
-            stored = await self._store.get(place)
-            if stored.text != text and place not in self._writing:
+    async def _keep(self, place: PolicyPlace) -> None:
+        """Let the database know the text that holds; the file's writer has changed it. Never while it
+        is written from the chat: what stood there before is no change of the file's."""
+        async with self._one_at_a_time(place):
+            raw = _content(self.path(place)) or b""
+            if self._reading(raw, place).faults:
+                return
+            text = raw.decode("utf-8")
+            try:
+                stored = await self._store.get(place)
+                if stored.text == text:
+                    return
                 await self._store.put(place, text, FILE)
-                texts = (stored.text, text)
-                old, new = (self._reading(one.encode(), place).values for one in texts)
-                self._tell(place, old, new, told=False)
-        except StoreError as error:
-            log.warning("the limits of %s are not kept: %s", place.target, error)
+            except StoreError as error:
+                log.warning("the limits of %s are not kept: %s", place.target, error)
+                return
+        texts = (stored.text, text)
+        old, new = (self._reading(one.encode(), place).values for one in texts)
+        self._tell(place, old, new, told=False)
+
+    def _one_at_a_time(self, place: PolicyPlace) -> asyncio.Lock:
+        """Held while the stored text and the file become the same."""
+        return self._order.setdefault(place, asyncio.Lock())
 
     def _tell(self, place: PolicyPlace, before: Values, after: Values, *, told: bool) -> None:
         if self._listener is not None and before != after:

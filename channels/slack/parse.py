@@ -274,6 +274,7 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
         text=text,
         command=_meant(text),
         reply_to_person=_sender(named[0], people) if named else None,
+        whispered=not private,
     )
 
 
@@ -309,6 +310,7 @@ def _press(
         sender=_sender(user, people),
         sent_at=now,
         press=press,
+        whispered=bool(container.get("is_ephemeral")) and not private,
     )
 
 

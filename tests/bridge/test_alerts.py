@@ -221,7 +221,7 @@ async def no_backup() -> LastRun | None:
 
 @pytest.fixture
 def guard(world: World) -> Guard:
-    return Guard(ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup)
+    return Guard(ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup, list)
 
 
 async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
@@ -243,7 +243,7 @@ async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
 async def test_a_channel_that_gave_up_is_told_of_at_once(world: World) -> None:
     watch = ChannelWatch(world.channels)
     watch.gave_up("telegram", "channels.telegram.token: unknown")
-    Guard(watch, world.alerts, UTC, lambda: 0, no_backup).look_at_channels()
+    Guard(watch, world.alerts, UTC, lambda: 0, no_backup, list).look_at_channels()
     (told,) = await world.told()
     assert "I have given up: channels.telegram.token: unknown. Mend it" in told
 
@@ -314,7 +314,9 @@ async def test_a_disk_that_cannot_be_measured_ends_nothing(
         return LOW_BYTES - 1
 
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(Guard(ChannelWatch({}), world.alerts, UTC, free, no_backup).run())
+    task = asyncio.create_task(
+        Guard(ChannelWatch({}), world.alerts, UTC, free, no_backup, list).run()
+    )
     async with asyncio.timeout(10):
         await measured.wait()
         while not await world.told():
@@ -322,3 +324,17 @@ async def test_a_disk_that_cannot_be_measured_ends_nothing(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert "what is free on the disk cannot be known" in caplog.text
+
+
+async def test_owners_hear_of_a_file_of_limits_with_faults_and_when_it_is_mended(
+    world: World,
+) -> None:
+    faults = ["groups/telegram/-1.yaml:1:1 pasued: unknown key, did you mean paused?"]
+    guard = Guard(
+        ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup, lambda: faults
+    )
+    guard.look_at_limits()
+    assert "-1.yaml:1:1 pasued" in (await world.told())[-1]
+    faults.clear()
+    guard.look_at_limits()
+    assert "no faults any more" in (await world.told())[-1]

@@ -132,5 +132,8 @@ async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
             slack.submit(slack.views[-1], {"text": "language: de\n"})
             await slack.wait_for(lambda: not slack.views[-1].open)
             await slack.wait_for(lambda: file.read_text() == "language: de\n")
+            team.slash("/galata", "limits set instructions Be brief", boss)
+            announced = await team.wait_for_text("Be brief")
+            assert announced.thread_ts is None, "what only an admin was answered is told to all"
             assert llm.requests == []
         assert slack.violations == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,3 +246,21 @@ async def test_a_paused_chat_makes_no_summaries_either(tmp_path: Path) -> None:
         told = await it.ask("/compact", chat=GROUP, private=False)
         assert "paused" in told
         assert it.provider.requests == []
+
+
+async def test_two_changes_at_once_are_two_changes_and_none_of_the_files(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss", "vice"}
+        files = it.services.policies.files
+        place = PolicyPlace("fake", GROUP)
+        await limits(it, "set tokens_per_day 1000")
+        for number in range(5):
+            revision = (await files.stored(place)).revision
+            await asyncio.gather(
+                files.write(place, f"tokens_per_day: {number}\n", "fake:boss", revision),
+                files.stored(place),
+                files.write(place, f"paused: {number % 2 == 0}\n", "fake:vice", revision),
+                files.stored(place),
+            )
+            await it.bridge.idle()
+        assert "`file`" not in await limits(it, "log")
