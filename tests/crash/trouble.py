@@ -91,8 +91,9 @@ async def _model_cuts(world: World, choice: int) -> None:
 
 async def _model_goes(world: World, choice: int) -> None:
     port = world.llm.port
-    world.model.break_off()
+    talking = world.model.under_way()
     await world.llm.aclose()
+    world.model.cut_off |= talking & world.model.under_way()  # what was not said to its end by then
     await asyncio.sleep(AWAY_S)
     await world.llm.start(port)
 

@@ -232,9 +232,9 @@ class Model:
 
     answered: list[tuple[LlmRequest, int]] = field(default_factory=list)
 
-    def break_off(self) -> None:
-        """Whatever is being said now ends with the server."""
-        self.cut_off |= {call for request, call in self.answered if not request.finished}
+    def under_way(self) -> set[int]:
+        """Calls whose answer is not all said."""
+        return {call for request, call in self.answered if not request.finished}
 
     def answer(self, request: LlmRequest) -> Reply | HttpReply:
         """The default answer of the server: tools first, then words."""
