@@ -56,8 +56,10 @@ def put_back(
     """The rows that were made of repaired `messages`, with the system's."""
     places = _Places(history.messages, messages)
     placed: dict[int, list[JsonObject]] = {}
-    for kept in history.system:
-        placed.setdefault(_allowed(rows, places.of(kept.blocks_before)), []).append(kept.row)
+    at = 0
+    for kept in history.system:  # in their order, also where what stood between them is gone
+        at = max(at, _allowed(rows, places.of(kept.blocks_before)))
+        placed.setdefault(at, []).append(kept.row)
     return [
         row
         for number, own in enumerate([*([row] for row in rows), []])

@@ -356,6 +356,12 @@ S, D = system("s"), system([{"type": "text", "text": "d"}], "developer", name="o
             id="between what becomes one message",
         ),
         pytest.param([S], [], [S, user(BEGINNING)], id="alone"),
+        pytest.param(
+            [user("q"), calls("c"), tool("c", "r"), S, tool("c", "r"), D, user("x")],
+            ["message 2: a system message before the results"],
+            [user("q"), calls("c"), tool("c", "r"), S, D, user("x")],
+            id="around a result that came twice",
+        ),
     ],
 )
 def test_rows_of_the_systems_are_read_and_stay_in_their_place(
