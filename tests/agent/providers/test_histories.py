@@ -358,7 +358,7 @@ S, D = system("s"), system([{"type": "text", "text": "d"}], "developer", name="o
         pytest.param([S], [], [S, user(BEGINNING)], id="alone"),
         pytest.param(
             [user("q"), calls("c"), tool("c", "r"), S, tool("c", "r"), D, user("x")],
-            ["message 2: a system message before the results"],
+            ["message 3: a system message before the results"],
             [user("q"), calls("c"), tool("c", "r"), S, D, user("x")],
             id="around a result that came twice",
         ),
