@@ -25,39 +25,30 @@ from bridge.beside import Beside
 from bridge.budget_warnings import BudgetWarnings
 from bridge.chat_models import ModelChoice
 from bridge.chats import ChatKeeper
-from bridge.commands import ASKING, Commands, is_ours, owner_code
+from bridge.command_parts import build_commands
+from bridge.commands import ASKING, is_ours, owner_code
 from bridge.delivery import Deliveries
-from bridge.erase_commands import EraseCommands
 from bridge.erasing import Eraser, quiet
 from bridge.holds import Holds
 from bridge.inbound import entry, readable
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
-from bridge.limits.changes import Changes
-from bridge.limits.chat_commands import ChatCommands
-from bridge.limits.command import limits_command
 from bridge.limits.keys import BLOCKED, CONVERSATION, LANGUAGE, WHO_CAN_STOP
 from bridge.limits.policies import is_quiet
 from bridge.limits.policy import Policy
-from bridge.limits.rights import LimitRights
-from bridge.memory_commands import MemoryCommands
-from bridge.memory_presses import MemoryPresses
 from bridge.notices import Notices
 from bridge.outage import Changed, Outages
 from bridge.overheard import Overheard, listens
 from bridge.policy_changes import PolicyChanges
-from bridge.privacy import PrivacyCommands
 from bridge.private_talks import PrivateTalks
 from bridge.questions import Questions, asks
 from bridge.repeats import Repeats
-from bridge.rights import Rights
 from bridge.session import session_of
 from bridge.stopping import Stopping
 from bridge.store_trouble import StoreTrouble
 from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
-from bridge.usage_command import UsageCommand
 from channels.base import Address, Channel, InboundMessage
 from channels.errors import FormRefused, NotStored, Unreachable
 from memory.conversations import SessionPlace
@@ -179,23 +170,6 @@ class AgentBridge:
             services.memory.at_work,
             settings.timezone,
         )
-        limit_rights = LimitRights(access, channels, services.people, services.policies)
-        limits = limits_command(
-            services.policies,
-            services.limits,
-            services.usage,
-            services.inbox,
-            services.dialogues,
-            limit_rights,
-            access,
-            channels,
-        )
-        chat_commands = ChatCommands(
-            services.policies,
-            Changes(services.policies, services.limits, access),
-            limit_rights,
-            services.policies.files.known.models or (),
-        )
         self.policy_changes = PolicyChanges(
             services.policies,
             services.limits,
@@ -208,8 +182,6 @@ class AgentBridge:
             self._beside.start,
         )
         services.policies.files.listen(self.policy_changes.changed)
-        rights = Rights(access, channels)
-        memory = MemoryCommands(services, rights, self.talks)
         language = self._policies.layers.top.get("language")
         self.door = Door(
             access,
@@ -220,25 +192,19 @@ class AgentBridge:
             self._turns.dropped,
             self._beside,
         )
-        self._commands = Commands(
+        self._commands = build_commands(
             settings.timezone,
             services,
             access,
             models,
+            channels,
             self._lanes,
             self._outages,
             tokens,
-            limits,
-            chat_commands,
-            UsageCommand(services, rights, names=settings.usage_names),
-            memory,
-            MemoryPresses(services, rights, memory),
-            PrivacyCommands(services, rights, channels),
-            EraseCommands(self.eraser, services, rights),
-            rights,
             self.talks,
-            self.door.commands,
-            self.door.desk,
+            self.eraser,
+            self.door,
+            usage_names=settings.usage_names,
         )
         self._questions = Questions(
             services.inbox,

@@ -72,7 +72,6 @@ class Commands:
         self._context = ContextCommands(services, models, outages)
         self._lanes = lanes
         self._tokens = tokens
-        self._limits = limits
         self._memory = memory
         self._privacy = privacy
         self._rights = rights

@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from agent.messages import Message, TextBlock, decode
@@ -51,7 +52,7 @@ def drop_resting(folder: Path, gone: Mapping[int, date], forgotten: Forgotten) -
         if path.is_file():
             # An id may have been given anew after messages were deleted: not to older ones.
             ids = frozenset(id_ for id_, at in gone.items() if at >= day - timedelta(days=1))
-            rewrite(path, folder, lambda data, ids=ids: _without(data, ids, forgotten))  # type: ignore[misc]
+            rewrite(path, folder, partial(_without, gone=ids, forgotten=forgotten))
         day += timedelta(days=1)
 
 

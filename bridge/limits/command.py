@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bridge.access import Access
 from bridge.answers import Answer, FormHandlers, Handlers, Replies
 from bridge.limits.changes import Changes, Plan, Refused, shown
 from bridge.limits.dialogue import LimitsDialogue
@@ -173,11 +172,11 @@ def limits_command(
     inbox: Inbox,
     dialogues: Dialogues,
     rights: LimitRights,
-    access: Access,
+    changes: Changes,
     channels: Mapping[str, Channel],
 ) -> LimitsCommand:
     """The command with its buttons and its form."""
-    changes, overview = Changes(policies, store, access), Overview(policies, usage, inbox)
+    overview = Overview(policies, usage, inbox)
     return LimitsCommand(
         policies,
         store,
