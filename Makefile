@@ -3,7 +3,7 @@
 # make setup  from a clone to the first answer in Telegram or Slack
 # make test   set up, then every check; make check: the same without set-up; make fix: format
 # make fuzz   10,000 generated conversations, judged by the rules of every API (minutes; for the night)
-# make crash  500 kills with SIGKILL in the midst of everything, and what has to hold then (half an hour);
+# make crash  500 kills with SIGKILL in the midst of everything, and what has to hold then (ten minutes);
 #             SEED=… repeats one
 # make bench  every measure, with its goal; make soak MINUTES=30: whether a long run with faults grows
 SHELL := /bin/bash
