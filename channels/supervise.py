@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from asyncio import sleep
 from collections.abc import Callable
 
 from channels.base import Channel, Receive
@@ -50,5 +51,5 @@ async def supervise(
         pause_s = asked_s if asked_s is not None else wait_s * random.uniform(1, 1.25)  # noqa: S311
         failing(reason)
         log.warning("channel %s: %s; next try in %.0f s", channel.name, reason, pause_s)
-        await asyncio.sleep(pause_s)
+        await sleep(pause_s)
         wait_s = min(wait_s * 2, LONGEST_WAIT_S)

@@ -373,8 +373,9 @@ async def test_a_conversation_that_was_ended_does_not_wait_until_it_is_idle(tmp_
         it.now = datetime.now(UTC)
         session = await talk(it, "I like tea")
         await it.conversations.begin_new(session)
+        today = it.now.date()
         await tick(it, timedelta(minutes=6))
-        assert "I like tea" in await it.day(it.now.date())
+        assert "I like tea" in await it.day(today)
 
 
 async def test_after_new_what_was_said_is_kept_at_once_or_by_the_clock(tmp_path: Path) -> None:

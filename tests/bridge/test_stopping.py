@@ -389,19 +389,18 @@ async def test_runs_in_other_threads_are_listed_with_a_stop_each_that_tells_them
 ) -> None:
     stall = asyncio.Event()
     async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
-        sent_at = datetime(2026, 11, 30, 17, 43, 5, tzinfo=UTC)
-        for second, thread in enumerate(("t1", "t2")):
+        sent_at = datetime.now(UTC)
+        times = [sent_at, sent_at + timedelta(seconds=1)]
+        for asked, thread in zip(times, ("t1", "t2"), strict=True):
             message = it.channel.message("hi", chat="team", private=False)
             place = replace(message.address, thread=thread)
-            asked = sent_at + timedelta(seconds=second)
             await it.bridge.receive(replace(message, address=place, sent_at=asked))
         await it.until(lambda: len(it.provider.requests) == 2)
         await it.send("/cancel", chat="team", private=False)
         await it.until(lambda: any(len(reply.buttons) == 2 for reply in it.channel.replies))
         listed = next(reply for reply in it.channel.replies if len(reply.buttons) == 2)
         assert [button.label for button in listed.buttons] == [
-            "Stop the one of 17:43:05",
-            "Stop the one of 17:43:06",
+            f"Stop the one of {asked:%H:%M:%S}" for asked in times
         ]
         await it.bridge.receive(it.channel.press(listed, button=1))
         await it.until(lambda: len(it.channel.finals) == 2)

@@ -32,7 +32,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("channels.supervise.asyncio.sleep", sleep)
+    monkeypatch.setattr("channels.supervise.sleep", sleep)
     return slept
 
 
