@@ -22,10 +22,12 @@ from memory.database import Database
 from memory.days import SHORTEST_DAY, Cap, Day, day_of, midnight, next_day, next_month
 from memory.inbox import Entry, Full, Inbox, Window
 from memory.policies import PolicyPlace, PolicyStore
+from memory.retention import Keep, Retention
 from memory.usage import Reached, UsageRow, UsageStore
 
 PLACE = ("telegram", "1", "-100")
 ZONES = [ZoneInfo(name) for name in ("Europe/Berlin", "America/Los_Angeles", "Pacific/Auckland")]
+DAY = timedelta(days=1)
 CAP = Cap("cost_per_day_usd", "chat_cost", 100)
 
 
@@ -190,6 +192,23 @@ async def test_parallel_questions_do_not_pass_a_window_together(database: Databa
         *(inbox.put_question(question(n, second=n), [MINUTE]) for n in range(20))
     )
     assert sum(isinstance(one, int) for one in found) == 2
+
+
+async def test_cleaning_takes_no_row_that_a_window_needs(database: Database) -> None:
+    """The tightest that can be set, and no room at all."""
+    inbox, usage, now = Inbox(database), UsageStore(database), datetime.now(UTC)
+    window = Window("questions_per_person_per_day", 2, stamp(now - DAY), stamp(now))
+    for number in (1, 2):
+        asked = replace(question(number), sent_at=stamp(now))
+        id_ = await inbox.put_question(asked, [window])
+        assert isinstance(id_, int)
+        await inbox.close([id_], "answered")
+    await usage.book([await row(database, "r", outcome="completed")])
+    await Retention(database, Keep(DAY, 0, 32 * DAY, 0, DAY, 0)).clean(now)
+    assert await database.read("SELECT body FROM inbox WHERE body IS NOT NULL") == []
+    assert isinstance(await inbox.put_question(question(3), [window]), Full)
+    used = await usage.used(PLACE, "ana", ZONES[0])
+    assert (used.chat_cost, used.month_cost, await usage.cost_since(now - DAY)) == (40, 40, 40)
 
 
 async def test_acts_are_no_questions(database: Database) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 from agent.testing import ScriptedProvider
+from bridge.policy_changes import ANNOUNCE
+from bridge.scheduler import Due, Scheduler
 from channels.base import Sender
 from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed, chat_model
@@ -122,3 +126,35 @@ async def test_what_the_chat_has_not_heard_of_is_announced_in_one_silent_line(
         count = len(it.channel.finals)
         await ask(it, "/limits set instructions In prose.", person="boss")
         assert len(it.channel.finals) == count + 1, "the answer itself tells it"
+
+
+class _Once:
+    """Of the scheduler, what an announcement asks for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, datetime, str]] = []
+
+    async def once(self, kind: str, due_at: datetime, scope: str = "") -> None:
+        self.asked.append((kind, due_at, scope))
+
+
+async def test_what_changes_in_quiet_hours_is_announced_after_them(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    quiet = f"quiet_hours: {now - timedelta(hours=1):%H:%M}-{now + timedelta(hours=2):%H:%M}"
+    async with bed(tmp_path, ["One."]) as it:
+        clock = _Once()
+        it.bridge.policy_changes.bind(cast("Scheduler", clock))
+        await ask(it)
+        for text in (f"{quiet}\nmemory: off", f"{quiet}\nmemory: off\nkeep_days: 9"):
+            write(tmp_path, text)
+            await it.services.policies.files.read(PolicyPlace("fake", GROUP))
+            await it.bridge.idle()
+        assert it.channel.finals == ["One."], "nobody is woken"
+        (kind, at, scope), _ = clock.asked
+        assert (kind, f"{at:%H:%M}") == (ANNOUNCE, quiet[-5:])
+        write(tmp_path, "memory: off\nkeep_days: 9  # the hours are over")
+        await it.bridge.policy_changes.by_the_clock(Due(kind, scope, None, at, at))
+        (told,) = it.channel.finals[1:]
+        assert "`memory`: not set → no" in told
+        assert "`keep_days`: not set → 9" in told
+        assert it.channel.replies[-1].silent

@@ -143,6 +143,23 @@ async def test_the_whole_chat_meets_cost_per_day_together(tmp_path: Path) -> Non
         assert private != told, "another chat has a budget of its own"
 
 
+@pytest.mark.parametrize("line", ["cost_per_day_usd: 6.00", "tokens_per_day: 90"])
+async def test_without_a_limit_of_their_own_a_person_can_use_a_third_of_a_groups_day(
+    tmp_path: Path, line: str
+) -> None:
+    """In the bed each call costs a dollar, and 15 tokens."""
+    write(tmp_path, line)
+    async with bed(tmp_path, [*"1234"]) as it:
+        assert [await ask(it), await ask(it)] == ["1", "2"]
+        assert "a third of what this chat may use" in await ask(it)
+        await ask(it, "/new")
+        await send(it)
+        assert len(it.provider.requests) == 2, "a new conversation gives no other share"
+        assert await ask(it, person="bo") == "3", "the others have theirs"
+        write(tmp_path, f"{line}\ncost_per_person_per_day_usd: 9")
+        assert await ask(it) == "4", "a setting of its own comes before the share"
+
+
 async def test_a_run_that_meets_its_limit_ends_legal_and_says_so(tmp_path: Path) -> None:
     write(tmp_path, "cost_per_person_per_day_usd: 2.00")
     steps = [Message("assistant", (ToolUseBlock(f"t{n}", "current_time", {}),)) for n in range(3)]
