@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agent.context import LEFT_OUT, NOTE, cut_middle
-from agent.messages import Message, TextBlock, ToolUseBlock, user_text
+from agent.messages import Message, TextBlock, ToolUseBlock
 from agent.model import ChatModel
-from agent.provider import Completed, ModelRequest, Usage
 
 SUMMARY_TOKENS = 700  # cap of the summary
 MESSAGE_CHARACTERS = 2_000  # of one message, as the summary's model reads it
@@ -16,7 +14,7 @@ DIGEST_CHARACTERS = 1_500  # of the digest in all
 LINE_CHARACTERS = 160  # of one message in the digest
 SHARE = 0.5  # of the model's window that the older messages may fill in the summary's request
 
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     "You keep the minutes of a chat between people and an assistant. You are given its older part as "
     "a transcript. Write down, in the language of the chat and in at most 300 words, what is needed "
     "to go on with it: what people want and prefer, facts, names, numbers, dates and decisions, what "
@@ -25,49 +23,13 @@ _INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A summary, and what the call used (None where the provider did not say)."""
-
-    text: str
-    usage: Usage | None
-
-
-async def summarise(
-    model: ChatModel, dropped: Sequence[Message], note: str | None, focus: str = ""
-) -> Summary:
-    """One model call. `note`: what stood for still older messages; `focus`: what somebody wants kept
-    above all. The text is empty when the model had nothing to say. Raises `ProviderError`."""
-    completed: Completed | None = None
-    async with model.provider.stream(request(model, dropped, note, focus)) as events:
-        async for event in events:
-            if isinstance(event, Completed):
-                completed = event
-    if completed is None or completed.stop_reason in ("length", "window", "refusal"):
-        return Summary("", completed.usage if completed else None)  # half a summary is none
-    return Summary(completed.message.text.strip(), completed.usage)
-
-
-def request(
-    model: ChatModel, dropped: Sequence[Message], note: str | None, focus: str
-) -> ModelRequest:
-    """The call that makes a summary; within half of the model's window."""
+def prompt(model: ChatModel, dropped: Sequence[Message], note: str | None, focus: str) -> str:
+    """What `model` is asked, beside `INSTRUCTIONS`, for a summary; within half of its window. `note`:
+    what stood for still older messages; `focus`: what somebody wants kept above all."""
     wish = f"Above all keep: {focus.strip()}\n\n" if focus.strip() else ""
     earlier = f"Minutes of what came before:\n{note}\n\n" if note else ""
-    room = round(model.context_tokens * SHARE)
-    transcript = _transcript(dropped, model, room)
-    text = f"{wish}{earlier}<transcript>\n{transcript}\n</transcript>\n\nWrite the minutes."
-    system = _INSTRUCTIONS if model.traits.system_prompt else ""
-    if not system:
-        text = f"{_INSTRUCTIONS}\n\n{text}"
-    return ModelRequest(
-        model=model.id,
-        system=system,
-        messages=(user_text(text),),
-        tools=(),
-        max_output_tokens=min(SUMMARY_TOKENS, model.max_output_tokens),
-        traits=model.traits,
-    )
+    transcript = _transcript(dropped, model, round(model.context_tokens * SHARE))
+    return f"{wish}{earlier}<transcript>\n{transcript}\n</transcript>\n\nWrite the minutes."
 
 
 def _transcript(messages: Sequence[Message], model: ChatModel, room: int) -> str:
@@ -98,6 +60,11 @@ def digest(dropped: Sequence[Message], note: str | None) -> str:
     earlier = (note or "").removeprefix(LEFT_OUT).strip()
     before = [cut_middle(earlier, DIGEST_CHARACTERS, "it is too long")] if earlier else []
     return "\n".join([LEFT_OUT, *before, *reversed(lines)])
+
+
+def is_digest(note: str) -> bool:
+    """Whether a digest stands in it, and no summary."""
+    return (text_of_note(note) or "").startswith(LEFT_OUT)
 
 
 def as_note(text: str) -> str:

@@ -1,8 +1,9 @@
 """What leaves a context: to the day's file first, then as a note in the context, then a boundary.
 
-The note is a summary by a model call, made while the day's file is written (`bridge.flushing`): it
-may say what a page said, which the file's notes may not. A digest stands in when the call fails, is
-too slow, would cost more than the month allows, or says more than it replaces.
+The note is a summary by a call of the memory's (`bridge.memory_calls`), made while the day's file is
+written (`bridge.flushing`): it may say what a page said, which the file's notes may not. A digest
+stands in when the call fails, is too slow, would cost more than the memory may use, or says more than
+it replaces.
 """
 
 from __future__ import annotations
@@ -14,19 +15,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePath
 
-from agent.calls import CallOutcome, Health
+from agent.calls import Health
 from agent.context import Working
-from agent.errors import LimitReached, ProviderDown, ProviderError
-from agent.loop import Gate
+from agent.errors import ProviderDown
+from agent.estimate import Estimator
 from agent.messages import Message, user_text
-from agent.model import ChatModel
 from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
-from agent.provider import Usage
-from agent.summary import Summary, as_note, digest, request, summarise, text_of_note
+from agent.summary import INSTRUCTIONS, SUMMARY_TOKENS, as_note, digest, prompt, text_of_note
 from bridge.flushing import Flushing
+from bridge.memory_calls import Ask, CallFailed, MemoryCalls, PutOff
 from memory.conversations import Boundary, Conversations
 from memory.transcripts import Transcripts
-from memory.usage import UsageRow, UsageStore
 
 log = logging.getLogger(__name__)
 
@@ -36,23 +35,21 @@ SMALLEST_TOKENS = 300  # of messages that are worth a model call
 
 @dataclass(frozen=True, slots=True)
 class CompactionServices:
-    """The stores that a compaction writes to."""
+    """The stores that a compaction writes to; `calls` make its summary (None: there is no model)."""
 
     conversations: Conversations
     flushing: Flushing
     transcripts: Transcripts
-    usage: UsageStore
-    gate: Gate
+    calls: MemoryCalls | None
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose context it is. `run_id` names the bookings; `person` is who caused it."""
+    """Whose context it is, and which run's."""
 
     session: int
     session_key: str
     run_id: str
-    person: str
     memory_scope: str
     timezone: tzinfo
 
@@ -60,14 +57,15 @@ class Subject:
 class Compaction:
     """The keeper (`agent.working.Keeper`) of one run, or of one /compact.
 
-    `starts`: the row id of each loaded turn's first message, so that a boundary can name them.
+    `sizes` estimates the context's tokens. `starts`: the row id of each loaded turn's first message,
+    so that a boundary can name them.
     """
 
     def __init__(
         self,
         services: CompactionServices,
         subject: Subject,
-        model: ChatModel,
+        sizes: Estimator,
         starts: Sequence[int],
         health: Health,
         *,
@@ -76,12 +74,11 @@ class Compaction:
     ) -> None:
         self._services = services
         self._subject = subject
-        self._model = model
+        self._sizes = sizes
         self._starts = starts
         self._health = health
         self._focus = focus
         self._wait_s = wait_s
-        self._summaries = 0
 
     async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
         """See `Keeper.flush`. Raises `OSError` when the day's file cannot be written."""
@@ -99,60 +96,37 @@ class Compaction:
         return as_note(text or digest(dropped, earlier))
 
     async def _summary(self, dropped: Sequence[Message], earlier: str | None) -> str | None:
-        sizes = self._model.sizes
+        sizes, calls = self._sizes, self._services.calls
         replaced = sum(map(sizes.message, dropped)) + sizes.text(earlier or "")
-        if replaced < SMALLEST_TOKENS:
+        if calls is None or replaced < SMALLEST_TOKENS:
             return None
-        provider = self._model.provider.name
+        asked = Ask(
+            self._subject.session,
+            "summary",
+            INSTRUCTIONS,
+            prompt(calls.model, dropped, earlier, self._focus),
+            SUMMARY_TOKENS,
+            self._subject.timezone,
+        )
         try:
-            await self._services.gate.check(1)
-            self._health.admit(provider)
-        except (LimitReached, ProviderDown):
-            return None
-        made = Summary("", None)
-        outcome: CallOutcome = "cancelled"
-        try:
-            async with asyncio.timeout(self._wait_s):
-                made = await summarise(self._model, dropped, earlier, self._focus)
-            outcome = "completed"
-            self._health.note(provider, None)
-        except (ProviderError, TimeoutError) as error:
-            outcome = "failed"
-            if isinstance(error, ProviderError):
-                self._health.note(provider, error.refusal)
+            text = await self._asked(calls, asked)
+        except (CallFailed, ProviderDown, PutOff) as error:
             log.info("run %s: a digest instead of a summary: %s", self._subject.run_id, error)
             return None
-        finally:
-            await self._book(made, outcome, dropped, earlier)
-        if not made.text or sizes.message(user_text(made.text)) >= replaced:
-            return None
-        return made.text
+        return text if text and sizes.message(user_text(text)) < replaced else None
 
-    async def _book(
-        self,
-        made: Summary,
-        outcome: CallOutcome,
-        dropped: Sequence[Message],
-        earlier: str | None,
-    ) -> None:
-        """Also a call that failed or was stopped: it was made, and may cost."""
-        sizes, subject = self._model.sizes, self._subject
-        asked = sizes.request(request(self._model, dropped, earlier, self._focus))
-        usage = made.usage or Usage(asked, sizes.text(made.text), estimated=True)
-        self._summaries += 1
-        row = UsageRow(
-            f"{subject.run_id}/summary",
-            self._summaries,
-            subject.session,
-            subject.person,
-            self._model.name,
-            "summary",
-            outcome,
-            usage,
-            self._model.cost_microusd(usage),
-            subject.timezone,
-        )
-        await self._services.usage.book([row])
+    async def _asked(self, calls: MemoryCalls, ask: Ask) -> str:
+        """Raises `CallFailed`, `ProviderDown`, `PutOff`."""
+        provider = calls.model.provider.name
+        self._health.admit(provider)
+        try:
+            text = await calls.ask(ask, self._wait_s)
+        except CallFailed as error:
+            if error.refusal is not None:
+                self._health.note(provider, error.refusal)
+            raise
+        self._health.note(provider, None)
+        return text
 
     async def snapshot(self) -> str | None:
         """See `Keeper.snapshot`: at most 5 a conversation, 60 s between them."""

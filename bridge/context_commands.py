@@ -8,10 +8,10 @@ from dataclasses import replace
 from agent.context import Trimmed, drop_turns, size
 from agent.model import ChatModel
 from agent.prompt import build
+from agent.summary import is_digest
 from agent.tools import ToolSpec
 from bridge.chat_models import ModelChoice
 from bridge.compaction import Compaction, Subject
-from bridge.limits.budget import RunBudget, Spender
 from bridge.limits.keys import MODEL, TOOLS_OFF
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import Policy
@@ -49,24 +49,19 @@ class ContextCommands:
         trimmed = drop_turns(Trimmed(before), len(before.turns) - KEPT_TURNS)
         if not trimmed.dropped:
             return say("nothing_to_compact")
-        policy, person = self._policy(message), message.sender.id
+        policy = self._policy(message)
         model = self._model(policy)
-        run_id = f"c{secrets.token_hex(8)}"
         subject = Subject(
             session,
             place.key,
-            run_id,
-            person,
+            f"c{secrets.token_hex(8)}",
             self._services.memory.sharing.scope(message.address),
             zone_of(policy),
         )
-        spender = Spender(session, message.address, person, policy)
-        services = self._services
-        budget = RunBudget(services.usage, services.gate, spender, run_id, say)
         keeper = Compaction(
-            services.compaction(budget),
+            self._services.compaction(model),
             subject,
-            model,
+            model.sizes,
             loaded.starts,
             self._outages.health_for(place.key),
             focus=focus,
@@ -77,7 +72,7 @@ class ContextCommands:
         if not await keeper.bound_since(context.boundary_id, after):
             return say("context_changed")
         return say(
-            "compacted",
+            "compacted_plainly" if is_digest(note) else "compacted",
             turns=after.left,
             before=size(before, model.sizes),
             after=size(after, model.sizes),

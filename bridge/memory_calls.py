@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from typing import Literal
 
 from agent.calls import CallOutcome
-from agent.errors import LimitReached, ProviderError
+from agent.errors import LimitReached, ProviderError, Refusal
 from agent.messages import user_text
 from agent.model import ChatModel
 from agent.provider import Completed, ModelRequest, Usage
@@ -19,8 +19,8 @@ from bridge.gate import MonthlyGate
 from memory.days import Cap, Place
 from memory.usage import UsageRow, UsageStore
 
-Purpose = Literal["flush", "consolidation"]
-PURPOSES: tuple[Purpose, ...] = ("flush", "consolidation")
+Purpose = Literal["flush", "consolidation", "summary"]
+PURPOSES: tuple[Purpose, ...] = ("flush", "consolidation", "summary")
 WAIT_S = 120.0  # for one call that nobody waits for
 ROOM = 0.5  # of the model's window that what is read may fill
 _CUT = frozenset({"length", "window", "refusal"})
@@ -31,7 +31,12 @@ class PutOff(Exception):
 
 
 class CallFailed(Exception):
-    """There is no answer, or only a part of one; the text says why."""
+    """There is no answer, or only a part of one; the text says why, and `refusal` what the provider
+    said, if it did."""
+
+    def __init__(self, text: str, refusal: Refusal | None = None) -> None:
+        super().__init__(text)
+        self.refusal = refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,10 @@ class MemoryCalls:
         self._gate = gate
         self._share = share
         self._allowance = allowance
+
+    def by(self, model: ChatModel) -> MemoryCalls:
+        """The same calls, of another model."""
+        return MemoryCalls(lambda: model, self._usage, self._gate, self._share, self._allowance)
 
     @property
     def model(self) -> ChatModel:
@@ -130,7 +139,8 @@ class MemoryCalls:
             outcome = "completed"
         except (ProviderError, TimeoutError) as error:
             outcome = "failed"
-            raise CallFailed(f"{type(error).__name__}: {error}") from error
+            refusal = error.refusal if isinstance(error, ProviderError) else None
+            raise CallFailed(f"{type(error).__name__}: {error}", refusal) from error
         finally:
             # The days of a shared memory are not those of the chat that pays.
             zone = ask.zone if allowance is None else allowance.zone

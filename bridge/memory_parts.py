@@ -44,7 +44,8 @@ OWN_TOOLS = frozenset(
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
     """`jobs` None: there is no model, and nothing is consolidated. `nights`: what they have changed;
-    `tells`: whether the next answer says so."""
+    `tells`: whether the next answer says so. `calls` make the summaries of contexts (None: there is
+    no model); where `own_model`, with the notes' model, else with the one that reads the context."""
 
     flushing: Flushing
     nights: Nights
@@ -52,6 +53,14 @@ class MemoryParts:
     switch: MemorySwitch
     tells: bool = True
     sharing: Sharing = field(default_factory=Sharing)
+    calls: MemoryCalls | None = None
+    own_model: bool = False
+
+    def summaries(self, reader: ChatModel) -> MemoryCalls | None:
+        """The calls for the summary of a context that `reader` reads."""
+        if self.calls is None or self.own_model:
+            return self.calls
+        return self.calls.by(reader)
 
     @asynccontextmanager
     async def paused(self, sessions: Sequence[int], scopes: Sequence[str]) -> AsyncGenerator[None]:
@@ -114,7 +123,16 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     rows = Jobs(ground.database)
     jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows, sharing)
-    return MemoryParts(flushing, nights, jobs, switch, settings.tell_overnight, sharing)
+    return MemoryParts(
+        flushing,
+        nights,
+        jobs,
+        switch,
+        settings.tell_overnight,
+        sharing,
+        calls,
+        own_model=models.notes is not None,
+    )
 
 
 def _zones(policies: ChatPolicies, shared: tzinfo) -> ZoneOf:

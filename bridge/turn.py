@@ -190,7 +190,7 @@ class Turn:
         health = self._outages.health_for(plan.session_key)
         budget = RunBudget(services.usage, services.gate, self._spender(), plan.run_id, self._say)
         keeper = Compaction(
-            services.compaction(budget), plan.subject, models[0], loaded.starts, health
+            services.compaction(models[0]), plan.subject, models[0].sizes, loaded.starts, health
         )
         calls = CallPorts(
             health,

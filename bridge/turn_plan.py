@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from agent.breaker import RunLimits
-from agent.loop import Gate
 from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.compaction import CompactionServices, Subject
@@ -88,11 +87,10 @@ class TurnServices:
     storing: Storing = field(default_factory=Storing)
     more_tools: tuple[Tool, ...] = ()
 
-    def compaction(self, gate: Gate) -> CompactionServices:
-        """Those that a compaction writes to; `gate` may forbid its summary."""
-        return CompactionServices(
-            self.conversations, self.memory.flushing, self.transcripts, self.usage, gate
-        )
+    def compaction(self, reader: ChatModel) -> CompactionServices:
+        """Those that a compaction of a context writes to that `reader` reads."""
+        calls = self.memory.summaries(reader)
+        return CompactionServices(self.conversations, self.memory.flushing, self.transcripts, calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,6 @@ class TurnPlan:
             self.session,
             self.session_key,
             self.run_id,
-            self.person,
             self.memory_scope,
             self.timezone,
         )

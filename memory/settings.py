@@ -114,7 +114,8 @@ class MemorySettings(_Section):
         default=20,
         ge=0,
         le=100,
-        description="percent of the month's and of a chat's budgets for notes and nights; default 20",
+        description="percent of the month's and of a chat's budgets for notes, summaries and nights;"
+        " default 20",
     )
     tell_overnight: bool = Field(
         default=True,
@@ -126,5 +127,5 @@ class MemorySettings(_Section):
     )
     notes_model: str | None = Field(
         default=None,
-        description="the key of models that takes the notes; default: the one that answers",
+        description="the key of models for notes, summaries and nights; default: the one that answers",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
@@ -27,6 +27,7 @@ from bridge.gate import MonthlyGate
 from bridge.limits.kinds import Known
 from bridge.limits.policies import ChatPolicies, PolicyLayers, chat_policies
 from bridge.log import Redactor
+from bridge.memory_calls import MemoryCalls
 from bridge.memory_parts import MemoryParts
 from bridge.memory_switch import MemorySwitch
 from bridge.ratios import Ratios
@@ -82,10 +83,10 @@ def chat_model(provider: Provider, name: str = "m", *, window: int = 100_000) ->
     )
 
 
-def without_model(
-    database: Database, folder: Path, policies: ChatPolicies, sharing: Sharing
+def without_nights(
+    database: Database, folder: Path, policies: ChatPolicies, sharing: Sharing, calls: MemoryCalls
 ) -> MemoryParts:
-    """Day files get digests, and no night comes."""
+    """Day files get digests, and no night comes; `calls` make summaries."""
     daily, marks = DailyFiles(folder), FlushMarks(database)
     switch = MemorySwitch(MemoryOff(database), marks, policies)
 
@@ -93,7 +94,8 @@ def without_model(
         return await switch.is_on(owner.address, owner.person)
 
     flushing = Flushing(marks, daily, Tombstones(database), is_on=is_on, sharing=sharing)
-    return MemoryParts(flushing, Nights(database, daily), None, switch, sharing=sharing)
+    nights = Nights(database, daily)
+    return MemoryParts(flushing, nights, None, switch, sharing=sharing, calls=calls)
 
 
 class Bed:
@@ -116,6 +118,7 @@ class Bed:
         usage_names: bool = False,
         person_usd: float | None = None,
         shared: Sequence[str] = (),
+        memory_share: float = 1,
     ) -> None:
         self.database = database
         self.provider = provider
@@ -123,6 +126,7 @@ class Bed:
         usage, chats = UsageStore(database), Chats(database)
         models = (chat_model(provider), *(chat_model(p, f"f{i}") for i, p in enumerate(fallbacks)))
         choice = ModelChoice(models, {model.name: model for model in (*models, *others)})
+        gate = MonthlyGate(usage, limit_usd=limit_usd, zone=UTC, person_usd=person_usd)
         top = {
             "timezone": "UTC",
             "language": language or "auto",
@@ -144,13 +148,17 @@ class Bed:
             traces=PersonTraces(database, folder / MEMORY, shared_scope),
             talks=Talks(database),
             jobs=Jobs(database),
-            memory=without_model(
-                database, folder / MEMORY, policies, Sharing(shared, lambda: chats.moves)
+            memory=without_nights(
+                database,
+                folder / MEMORY,
+                policies,
+                Sharing(shared, lambda: chats.moves),
+                MemoryCalls(lambda: models[0], usage, gate, memory_share),
             ),
             notebook=Notebook(database, folder / "memory"),
             errors=ErrorReporter(ErrorLog(database), Redactor()),
             texts=Texts.load(),
-            gate=MonthlyGate(usage, limit_usd=limit_usd, zone=UTC, person_usd=person_usd),
+            gate=gate,
             transcripts=Transcripts(database, folder / "transcripts"),
             ratios=Ratios(TokenRatios(database)),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
@@ -214,7 +222,8 @@ async def bed(
     usage_names: bool = False,
     person_usd: float | None = None,
     shared: Sequence[str] = (),
-) -> AsyncIterator[Bed]:
+    memory_share: float = 1,
+) -> AsyncGenerator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
         async with asyncio.TaskGroup() as group:
@@ -235,6 +244,7 @@ async def bed(
                 usage_names=usage_names,
                 person_usd=person_usd,
                 shared=shared,
+                memory_share=memory_share,
             )
             await made.services.chats.load()
             await made.access.load()

@@ -15,8 +15,13 @@ from agent.history import repair, violations
 from agent.messages import JsonObject, Message, ToolUseBlock, assistant_text, user_text
 from agent.testing import ScriptedProvider, calls, refusal
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.chat_models import ModelChoice
 from bridge.compaction import Compaction
+from bridge.context_commands import ContextCommands
 from bridge.loading import INTERRUPTED_MARK, Asked, load
+from bridge.outage import Outages
+from bridge.session import session_of
+from bridge.texts import Say
 from channels.base import Attachment
 from memory.conversations import Boundary, Context, StoredMessage
 from tests.bridge.bed import Bed, bed, chat_model
@@ -96,8 +101,8 @@ async def test_what_leaves_is_summarised_once_for_the_context_and_noted_in_the_d
         assert "minutes" in summary.system
         assert "a0 a0" in summary.messages[0].text
         assert question.messages[0].text.startswith("[Earlier conversation] They spoke of tides.")
-        rows = await it.database.read("SELECT purpose FROM usage WHERE purpose = 'summary'")
-        assert len(rows) == 1
+        rows = await it.database.read("SELECT person FROM usage WHERE purpose = 'summary'")
+        assert [row[0] for row in rows] == [""], "the chat pays for it, and nobody in it"
         assert await it.ask("again") == "done"
         assert it.said()[0][1].startswith("[Earlier conversation] They spoke of tides.")
     (day,) = (tmp_path / "memory").glob("*/*.md")
@@ -192,6 +197,36 @@ async def test_compact_makes_older_turns_a_summary_with_what_to_keep(tmp_path: P
         assert await it.ask("and?") == "last"
         assert it.said()[0][1].startswith("[Earlier conversation] The boat is blue.\n\nq2")
         assert (await it.database.read("SELECT COUNT(*) FROM messages"))[0][0] == 10
+
+
+async def test_beyond_the_memorys_share_a_digest_makes_room_and_is_told(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, "and on"], memory_share=0) as it:
+        await talk(it, 4)
+        said = await it.ask("/compact")
+        assert said.startswith("2 older questions with their answers have left the model's view.")
+        assert "No summary could be made" in said
+        assert len(it.provider.requests) == 4
+        assert await it.ask("and now?") == "and on"
+        assert "user: q0" in it.said()[0][1]
+
+
+async def test_the_notes_model_makes_summaries_if_there_is_one(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, answers) as it:
+        await talk(it, 4)
+        cheap = ScriptedProvider(["The boat is blue."])
+        memory, say = it.services.memory, Say(it.services.texts, "en")
+        assert memory.calls is not None
+        notes = replace(memory, calls=memory.calls.by(chat_model(cheap, "cheap")), own_model=True)
+        services = replace(it.services, memory=notes)
+        models = ModelChoice((chat_model(it.provider),))
+        commands = ContextCommands(services, models, Outages(lambda _: None))
+        message = it.channel.message("/compact")
+        place = session_of(message.address, "ana", "shared")
+        assert "are now a summary" in await commands.compact(message, place, "", say)
+        rows = await it.database.read("SELECT model FROM usage WHERE purpose = 'summary'")
+        assert [row[0] for row in rows] == ["cheap"]
 
 
 async def test_context_shows_what_the_model_sees(tmp_path: Path) -> None:
