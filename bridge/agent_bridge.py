@@ -189,6 +189,7 @@ class AgentBridge:
             services.texts,
             None if language == "auto" else language,
             tokens,
+            services.inbox,
             self._turns.dropped,
             self._beside,
         )
@@ -263,17 +264,18 @@ class AgentBridge:
             not self._overheard.is_asked(message, self._policy(message))
         ):
             return
+        changes = self._access.changes
         verdict = await self._access.verdict(message.address, message.sender)
         if verdict == "yes" and not _has_code(message):
             self.door.see(message)
-            await self._take(message, place)
+            await self._take(message, place, changes)
         elif self._stopping.is_own_stop(message, place):
             await self._acts.take_stop(message)
         else:
             await self._meet_stranger(message, place, verdict)
 
-    async def _take(self, message: InboundMessage, place: SessionPlace) -> None:
-        """What somebody with access has sent."""
+    async def _take(self, message: InboundMessage, place: SessionPlace, changes: int) -> None:
+        """What somebody has sent who had access when its rules had changed so often."""
         if message.edited_command:
             if is_ours(message):
                 say = self._notices.say(message)
@@ -283,7 +285,7 @@ class AgentBridge:
         elif asks(message) and not await self._commands.awaits(message):
             self._repeats.is_one(message)  # what is asked again is asked
             await self._questions.take(message, place)
-            await self.door.taken(message)
+            await self.door.taken(message, place.key, changes)
         elif (reach := await self._kept_out(message)) is not None:
             await self._questions.turn_away(message, place, reach)
         elif self._repeats.is_one(message):

@@ -54,7 +54,7 @@ class _Note:
 class Reach:
     """Whom to tell, and in what language: `owners` lists all of them, `language` gives one's own."""
 
-    owners: Callable[[], Awaitable[set[Owner]]]
+    owners: Callable[[], set[Owner]]
     language: Callable[[Owner], Awaitable[str | None]]
     channels: Mapping[str, Channel]
 
@@ -164,7 +164,7 @@ class Alerts:
     async def _tell(self, note: _Note) -> bool:
         """Whether anybody was reached."""
         log.warning("%s %s", note.cause, self._texts.say("en", note.key, **note.values))
-        owners = {owner for owner in await self._reach.owners() if owner[0] in self._reach.channels}
+        owners = {owner for owner in self._reach.owners() if owner[0] in self._reach.channels}
         at_fault = note.cause.name if note.cause.kind == "channel" and not note.over else None
         there = {owner for owner in owners if owner[0] == at_fault}
         return await self._send_all(owners - there, note) or await self._send_all(there, note)

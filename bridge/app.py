@@ -151,7 +151,7 @@ async def serve(
             began = stamp()
             if console:
                 channels["console"] = signals.terminal = ConsoleChannel(bridge.idle)
-            operation = Operation(config, database, data, services, channels)
+            operation = Operation(config, database, data, services, channels, access.owners)
             operation.verbs[ERASE] = EraseVerb(bridge.eraser, services.storing)
             bridge.watch_providers(operation.guard.provider_changed)
             await bridge.resume()
@@ -183,6 +183,7 @@ async def serve(
                 models.prices,
                 more_tools,
                 bridge.policy_changes.end_paused,
+                bridge.door.change,
             )
             operation.status.restart = lambda: reloading.restart
             helpers = [

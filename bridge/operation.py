@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from bridge.config import Config
 from bridge.control import Control, ControlRefused, Verb
 from bridge.guard import Guard, free_bytes
 from bridge.inbound import load
-from bridge.registry import access_rules
 from bridge.status import LiveStatus
 from bridge.turn_plan import TurnServices
 from bridge.upkeep import BACKUP
@@ -43,7 +42,9 @@ class Operation:
         data: Path,
         services: TurnServices,
         channels: Mapping[str, Channel],
+        owners: Callable[[], set[Owner]],
     ) -> None:
+        """`owners()`: everybody who owns the bot now."""
         self._config = config
         self._database = database
         self._data = data
@@ -51,7 +52,7 @@ class Operation:
         self._overview = Overview(database)
         self.watch = ChannelWatch(channels)
         self.status = LiveStatus(self._overview, self.watch)
-        reach = Reach(self._owners, self._language, channels)
+        reach = Reach(owners, self._language, channels)
         self.alerts = Alerts(AlertStore(database), reach, services.texts)
         self.guard = Guard(
             self.watch,
@@ -97,12 +98,6 @@ class Operation:
         store = partial(try_to_write, self._database)
         server = HealthServer(self.watch, self.status, store, month_cost, self._data)
         await server.run(port)
-
-    async def _owners(self) -> set[Owner]:
-        """Everybody who owns the bot. Raises `StoreError`."""
-        rules = access_rules(self._config)
-        listed = {(name, person) for name in rules for person in rules[name].owners}
-        return listed | await self._services.people.owners()
 
     async def _language(self, owner: Owner) -> str | None:
         """The language of the configuration, else that of the owner's client."""

@@ -17,10 +17,12 @@ from pydantic import BaseModel
 
 from agent.settings import PriceSettings
 from agent.tools import Tool
+from bridge.access import ChannelAccess
 from bridge.config import Config, ConfigError
 from bridge.gate import MonthlyGate
 from bridge.limits.layers import known_of, layers_of
 from bridge.limits.policies import ChatPolicies
+from bridge.registry import access_rules
 from memory.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,13 @@ log = logging.getLogger(__name__)
 DEBOUNCE_MS = 200  # changes that come together are one
 
 _WHOLE = frozenset(("defaults", "ceilings", "people", "conversation", "who_can_stop"))
+# Who may talk, in a channel's section: all that `access_rules` reads.
+ACCESS = frozenset(
+    (
+        *("owners", "allowed", "access", "members_of", "workspace_members"),
+        *("guests", "other_organizations", "shared_channels"),
+    )
+)
 _SINGLE = frozenset(
     (
         *("limits.cost_per_month_usd", "installation.cost_per_day_usd"),
@@ -46,7 +55,7 @@ class Source:
 
 class Reloading:
     """`prices`: those that calls are counted by, of the models that there are. `applied()` comes after
-    each change."""
+    each change; `admit(rules)` where who may talk has changed."""
 
     def __init__(
         self,
@@ -57,6 +66,7 @@ class Reloading:
         prices: dict[str, PriceSettings],
         more_tools: Sequence[Tool],
         applied: Callable[[], None],
+        admit: Callable[[Mapping[str, ChannelAccess]], None],
     ) -> None:
         self._config = config
         self._source = source
@@ -65,6 +75,7 @@ class Reloading:
         self._prices = prices
         self._more_tools = more_tools
         self._applied = applied
+        self._admit = admit
         self.restart: tuple[str, ...] = ()
 
     async def run(self) -> None:
@@ -123,8 +134,8 @@ class Reloading:
         parts = key.split(".")
         if parts[0] in _WHOLE or key in _SINGLE:
             return True
-        if parts[0] == "channels" and parts[2:3] == ["defaults"]:
-            return True
+        if parts[0] == "channels" and parts[2:3]:
+            return parts[2] == "defaults" or parts[2] in ACCESS
         if parts[0] == "models" and parts[2:3] == ["price"]:
             model = new.models.get(parts[1])
             return parts[1] in self._prices and model is not None and model.price is not None
@@ -135,6 +146,7 @@ class Reloading:
         return (config.model, *config.fallback_models, *config.models_for_chats)
 
     def _take_over(self, new: Config, safe: Sequence[str]) -> None:
+        before = access_rules(self._config)
         config = self._config = merged(self._config, new, safe)
         self._policies.layers = layers_of(config)
         self._policies.files.know(known_of(config, self._more_tools))
@@ -147,6 +159,9 @@ class Reloading:
             price = config.models[name].price
             if price is not None:
                 self._prices[name] = price
+        rules = access_rules(config)
+        if rules != before:
+            self._admit(rules)
         self._applied()
 
 

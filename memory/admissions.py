@@ -102,6 +102,14 @@ class Admissions:
             lambda connection: _close(connection, "i.person = ?", (channel, person))
         )
 
+    async def close_in(self, channel: str, person: str, session: int) -> None:
+        """The same, of what they have asked in one session."""
+        await self._database.write(
+            lambda connection: _close(
+                connection, "i.person = ? AND i.session_id = ?", (channel, person, session)
+            )
+        )
+
 
 def let_in(connection: sqlite3.Connection, who: Someone, via: str, by: str) -> None:
     """Inside the write that decides it."""
@@ -133,7 +141,7 @@ def _stands(connection: sqlite3.Connection, channel: str, person: str) -> str | 
     return None if row is None else str(row[0])
 
 
-def _close(connection: sqlite3.Connection, whose: str, names: tuple[str, str]) -> None:
+def _close(connection: sqlite3.Connection, whose: str, names: tuple[str | int, ...]) -> None:
     found = f"i.channel = ? AND {whose} AND i.kind = 'turn' AND i.state = 'open'"
     connection.execute(
         "UPDATE outbox SET halted = 1 WHERE state = 'open' AND key IN"  # noqa: S608 - our words

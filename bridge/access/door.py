@@ -13,7 +13,8 @@ from bridge.access.groups import GroupDoor
 from bridge.access.invites import InviteLinks, invite_in
 from bridge.access.pairing import PairingRequests
 from bridge.access.people import Revoking
-from bridge.access.policy import Access, Verdict
+from bridge.access.policy import Access, ChannelAccess, Verdict
+from bridge.access.review import Review
 from bridge.access.silence import Silence
 from bridge.access.verbs import AccessVerbs
 from bridge.beside import Beside
@@ -21,7 +22,7 @@ from bridge.scheduler import Handler
 from bridge.texts import Say, Texts
 from channels.base import Channel, InboundMessage
 from memory.admissions import Someone
-from memory.inbox import InboxKey
+from memory.inbox import Inbox, InboxKey
 from memory.known_groups import LEAVE, Group
 
 NO_EVERY: Final = timedelta(days=1)  # an outsider is told so
@@ -39,6 +40,7 @@ class Door:
         texts: Texts,
         language: str | None,
         tokens: CancelTokenRegistry,
+        inbox: Inbox,
         dropped: Callable[[str, Iterable[InboxKey]], None],
         beside: Beside,
     ) -> None:
@@ -46,6 +48,7 @@ class Door:
         self._beside = beside
         self._language = language
         self._silence = Silence(tokens, dropped)
+        self._review = Review(access, inbox, channels, self._silence)
         self.desk = Desk(access.owners, channels, texts, self._language_of)
         self._pairing = PairingRequests(access, self.desk, beside)
         self._invites = InviteLinks(access)
@@ -90,16 +93,31 @@ class Door:
         if address.private and self.desk.is_here(address.channel, person):
             self._beside.start(self._ask_again(), "asking owners")
 
-    async def taken(self, message: InboundMessage) -> None:
-        """A question is stored whose person had access when it came: a right that was taken back in
-        the meantime counts. Raises `StoreError`."""
+    async def taken(self, message: InboundMessage, session_key: str, changes: int) -> None:
+        """A question is stored whose person had access when it came, when the rules had changed so
+        often: a right that was taken back in the meantime counts. Raises `StoreError`."""
+        if self._access.changes != changes:
+            await self._review.one(message, session_key)
         channel, person = message.address.channel, message.sender.id
         if self._access.is_shut_out(channel, person):
             await self._access.stores.admissions.close(channel, person)
             self._silence.person(channel, person)
 
+    def change(self, rules: Mapping[str, ChannelAccess]) -> None:
+        """The configuration's rules are others from now on. Whoever has lost access by that is not
+        answered any more, running answers included; whoever owns the bot now is asked what waits."""
+        self._access.change(rules)
+        self._beside.start(self._changed(), "access rules")
+
+    async def _changed(self) -> None:
+        await self._review.everything()
+        await self._ask_again()
+        await self._groups.greet()
+
     async def resume(self) -> None:
-        """After a start: what an earlier process, or a command without one, has left to be told."""
+        """After a start: what an earlier process, or a command without one, has left to be told; who
+        has lost access since they asked is not answered."""
+        await self._review.everything()
         await self.desk.warn()
         await self._ask_again()
         await self._pairing.greet()

@@ -58,6 +58,7 @@ class Access:
         channels: Mapping[str, Channel],
     ) -> None:
         self._rules = rules
+        self.changes = 0  # of the rules, since the start
         self._chats = chats
         self.stores = stores
         self._channels = channels
@@ -73,6 +74,11 @@ class Access:
         self._people = {(one.who.channel, one.who.person): one.state for one in everybody}
         groups = await self.stores.groups.all()
         self._groups = {one.place: one.state for one in groups if not one.only_listed}
+
+    def change(self, rules: Mapping[str, ChannelAccess]) -> None:
+        """The configuration says something else: it counts from the next verdict on."""
+        self._rules = rules
+        self.changes += 1
 
     @property
     def all_rules(self) -> Collection[tuple[str, ChannelAccess]]:

@@ -28,6 +28,10 @@ class Silence:
         begin = f"{quote(channel, safe='-_')}:"
         self._stop(lambda known: known.person == person and known.session.startswith(begin))
 
+    def person_in(self, session_key: str, person: str) -> None:
+        """What this person has asked in one session."""
+        self._stop(lambda known: known.person == person and known.session == session_key)
+
     def chat(self, place: ChatPlace) -> None:
         """Everything that was asked in this chat."""
         key = chat_key(place.channel, place.account, place.chat)

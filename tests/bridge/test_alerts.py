@@ -39,7 +39,7 @@ class World:
         self.alerts = self.fresh()
 
     def fresh(self) -> Alerts:
-        async def owners() -> set[Owner]:
+        def owners() -> set[Owner]:
             return self.owners
 
         async def language(owner: Owner) -> str | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from agent.settings import PriceSettings
+from bridge.access import ChannelAccess
 from bridge.config import Config, load
 from bridge.limits.keys import COST_PER_DAY, PAUSED
-from bridge.reloading import Reloading, Source, differing, merged
+from bridge.reloading import ACCESS, Reloading, Source, differing, merged
 from channels.base import Address
+from channels.slack.settings import SlackSettings
+from channels.telegram.settings import TelegramSettings
 from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed
 
@@ -39,10 +43,18 @@ class Files:
         assert price is not None
         self.prices: dict[str, PriceSettings] = {"m": price}
         self.applied = 0
+        self.admitted: list[Mapping[str, ChannelAccess]] = []
         self.source = Source(self.path, lambda: load(self.path, {}))
         services = it.services
         self.reloading = Reloading(
-            config, self.source, services.policies, services.gate, self.prices, (), self._applied
+            config,
+            self.source,
+            services.policies,
+            services.gate,
+            self.prices,
+            (),
+            self._applied,
+            self.admitted.append,
         )
 
     def _applied(self) -> None:
@@ -71,6 +83,29 @@ async def test_what_is_safe_is_taken_over_and_the_rest_needs_a_restart(
         await files.change(FIRST)
         assert files.reloading.restart == ()
         assert it.services.policies.of(GROUP, "ana")[COST_PER_DAY] is None
+
+
+async def test_who_may_talk_is_taken_over_and_how_to_connect_is_not(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        files = Files(tmp_path, it)
+        more = ", owners: [1], allowed: [2, -3], members_of: [-4], access: open"
+        await files.change(FIRST.replace('"123:abc"', f'"124:abc"{more}'))
+        assert files.reloading.restart == ("channels.telegram.token",)
+        (rules,) = files.admitted
+        assert rules["telegram"] == ChannelAccess(
+            frozenset({"1"}), frozenset({"2", "-3"}), open=True, members_of=frozenset({"-4"})
+        )
+        await files.change(FIRST)
+        assert files.admitted[1]["telegram"] == ChannelAccess()
+
+
+def test_all_that_rules_of_access_are_made_of_is_taken_over() -> None:
+    ours = {
+        "slack": set(SlackSettings.model_fields),
+        "telegram": set(TelegramSettings.model_fields),
+    }
+    connecting = {"token", "bot_token", "app_token", "signing_secret", "http_port", "managers"}
+    assert ours["slack"] | ours["telegram"] == ACCESS | connecting | {"base_url", "proxy"}
 
 
 async def test_a_bad_file_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
