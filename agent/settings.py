@@ -5,12 +5,21 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
 from agent.provider import Deadlines, ModelTraits, Usage
 from agent.windows import window_of
 
 MAX_OUTPUT_TOKENS = 4_096  # of an answer, where the configuration does not say
+_SHORTEST_ANSWER = 16  # tokens
+# What a question takes at least, in tokens: the instructions, the chat's memory and itself; and the
+# tools: those of Galata's own are about 900 by `agent.estimate`.
+_QUESTION_TOKENS, _TOOLS_TOKENS = 500, 1_000
+
+
+def least_room(*, tools: bool) -> int:
+    """Tokens that a model's answer must leave for what it answers."""
+    return _QUESTION_TOKENS + (_TOOLS_TOKENS if tools else 0)
 
 
 class ProviderSettings(BaseModel):
@@ -85,12 +94,15 @@ class ModelSettings(BaseModel):
         ge=1_000,
         description="the model's window, in tokens; default: by its id, else a cautious 32000",
     )
-    max_output_tokens: int = Field(
-        default=MAX_OUTPUT_TOKENS, ge=16, description="cap of one answer, in tokens"
-    )
     tools: bool = Field(default=True, description="whether tools are offered to it")
     images: bool = Field(default=True, description="whether it can see images")
     system_prompt: bool = Field(default=True, description="whether it takes a system prompt")
+    max_output_tokens: int = Field(  # behind what its check looks at
+        default=MAX_OUTPUT_TOKENS,
+        ge=_SHORTEST_ANSWER,
+        validate_default=True,
+        description="cap of one answer, in tokens",
+    )
     price: PriceSettings | None = Field(
         default=None, description="prices; without them its cost is not counted"
     )
@@ -105,11 +117,25 @@ class ModelSettings(BaseModel):
         """The model's window in tokens."""
         return self.context_tokens or window_of(self.id)
 
-    @model_validator(mode="after")
-    def _reserve_fits(self) -> ModelSettings:
-        if self.max_output_tokens >= self.window:
+    @field_validator("max_output_tokens")
+    @classmethod
+    def _leaves_room(cls, reserve: int, info: ValidationInfo) -> int:
+        """The answer's share is reserved in every request (`agent.context`), so what it leaves of the
+        window must hold the shortest conversation: one question, the instructions and the tools. With
+        less, each request is refused, or each turn forgets all that was said before it."""
+        if {"id", "context_tokens", "tools"} - info.data.keys():
+            return reserve  # one of these is at fault itself
+        window: int = info.data["context_tokens"] or window_of(info.data["id"])
+        least = least_room(tools=info.data["tools"])
+        if reserve <= window - least:
+            return reserve
+        what = "its instructions and tools" if info.data["tools"] else "its instructions"
+        if window - least < _SHORTEST_ANSWER:
             raise ValueError(
-                f"max_output_tokens ({self.max_output_tokens}) must be smaller than "
-                f"context_tokens ({self.window})"
+                f"({reserve}) does not fit: context_tokens ({window}) must be at least "
+                f"{least + _SHORTEST_ANSWER}, for one question with {what}"
             )
-        return self
+        raise ValueError(
+            f"({reserve}) leaves {max(window - reserve, 0)} of context_tokens ({window}), and a "
+            f"question with {what} needs {least}: at most {window - least} is allowed here"
+        )

@@ -40,7 +40,8 @@ class ContextCommands:
     async def compact(
         self, message: InboundMessage, place: SessionPlace, focus: str, say: Say
     ) -> str:
-        """Older turns become a summary now; `focus` is what to keep above all."""
+        """Older turns become a summary now; `focus` is what to keep above all. What would be no shorter
+        than they are does not take their place."""
         conversations = self._services.conversations
         session = await conversations.open(place)
         context = await conversations.context(session)
@@ -69,6 +70,8 @@ class ContextCommands:
         )
         note = await keeper.flush(trimmed.dropped, before.note, summarise=True)
         after = replace(trimmed.working, note=note)
+        if size(after, model.sizes) >= size(before, model.sizes):
+            return say("compacting_saves_nothing")
         if not await keeper.bound_since(context.boundary_id, after):
             return say("context_changed")
         return say(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from agent.settings import MAX_OUTPUT_TOKENS
+from agent.settings import MAX_OUTPUT_TOKENS, least_room
 from bridge.limits.checks import policy_faults
 from bridge.sharing import group_fault
 from bridge.suggestions import suggestion
@@ -16,6 +16,7 @@ _NEEDED = {
     "models": "is missing: describe at least one model, see config.example.yaml",
     "model": "is missing: name the entry of models that answers",
 }
+_NO = ("false", "no", "off", "0", "f", "n")  # as pydantic reads a boolean
 _IN_HEADERS = ("api_key", "organization")  # of a provider
 
 
@@ -86,12 +87,16 @@ def _header_faults(document: Document, providers: Mapping[str, Value]) -> list[F
 
 
 def _budget_faults(document: Document, model: Mapping[str, Value]) -> list[Fault]:
-    """A budget in which the reserved reply leaves no room for a question."""
+    """A budget in which the reserved reply leaves no room for a question (see `ModelSettings`)."""
     budget = _number(_section(document.values.get("context")).get("budget_tokens"))
     reserve = _number(model.get("max_output_tokens")) or MAX_OUTPUT_TOKENS
-    if budget is None or reserve < budget:
+    room = least_room(tools=str(model.get("tools", "true")).lower() not in _NO)
+    if budget is None or reserve + room <= budget:
         return []
-    message = f"({budget}) must be larger than the model's max_output_tokens ({reserve})"
+    message = (
+        f"({budget}) must be at least {reserve + room}: the model's max_output_tokens ({reserve}) and "
+        f"{room} for one question with its instructions and tools"
+    )
     return [document.fault(("context", "budget_tokens"), message)]
 
 

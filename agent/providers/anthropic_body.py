@@ -41,7 +41,7 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CACHED: JsonObject = {"type": "ephemeral"}
 # platform.claude.com, build-with-claude/vision: 5 MB and 8,000 pixels each, but 2,000 pixels in a
 # request with more than 20; a request has at most 32 MB, of which some is text.
-_IMAGES = ImageLimits(side=8_000, each=5 * 1024 * 1024, together=24_000_000, count=20)
+IMAGES = ImageLimits(side=8_000, each=5 * 1024 * 1024, together=24_000_000, count=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def render(request: ModelRequest, model: str, *, thinking: bool = True) -> dict[
         ids=WireIds(request.messages, _ID),
         model=model,
         images=request.traits.images,
-        left_out=images_left_out(request.messages, _IMAGES),
+        left_out=images_left_out(request.messages, IMAGES),
         tools=tools,
         # Thinking is bound to all that came before it, calls included.
         thinking=thinking and (tools or not any(m.tool_uses for m in request.messages)),

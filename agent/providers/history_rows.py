@@ -1,25 +1,30 @@
 """What the readers of message lists share: a history that was read, and how a reader complains.
 
 A reader keeps every fault of order (orphans, duplicates, missing ids), which `agent.history` finds
-and mends. What it cannot keep is an error (an unknown block) or a note (an unknown key).
+and mends. What it cannot keep is a fault (a block that the API does not take), a note (a key that a
+repaired list will not have), or an error where no message can be made out at all.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from agent.messages import ImageBlock, JsonObject, Message
+from agent.messages import ImageBlock, JsonObject, Message, TextBlock
 from agent.provider import ModelRequest
+from agent.providers.wire import clean
 from agent.tools import ToolSpec
 
 READER = "history"  # the model that thinking blocks are read and written for
 # Attachments that are no bytes here (an address, a PDF) travel as images of these.
 _STAND_IN = b"\x89PNG\r\n\x1a\n attachment "
 _NUMBERED = re.compile(re.escape(_STAND_IN) + rb"(\d+)")
+# What an assistant said in a block of the provider's own travels as a text of these.
+_SAID = re.compile("\x1a said ([0-9]+) \x1a")
 
 
 class HistoryFormatError(ValueError):
@@ -67,6 +72,41 @@ class ReadHistory:
         found = _NUMBERED.fullmatch(base64.b64decode(data))
         return None if found is None else self.attachments[int(found[1])]
 
+    def attach_said(self, block: JsonObject) -> TextBlock:
+        """A text that stands in for a block of the assistant's; `restored_said` puts it back."""
+        self.attachments.append(block)
+        return TextBlock(f"\x1a said {len(self.attachments) - 1} \x1a")
+
+    def restored_said(self, text: str) -> JsonObject | None:
+        """The block that a text stands in for."""
+        found = _SAID.fullmatch(text)
+        if found is None or int(found[1]) >= len(self.attachments):
+            return None  # somebody's own words
+        return self.attachments[int(found[1])]
+
+    def fault(self, where: str, what: str) -> None:
+        """What the API refuses at a place such as `messages.3.content.0`."""
+        row, _, rest = where.removeprefix("messages.").partition(".")
+        self.faults.append(f"message {row}: {rest + ': ' if rest else ''}{what}")
+
+    def refused(self, where: str, kind: object, *taken: str) -> None:
+        """A block of a kind that the API does not take there; a repaired list is without it."""
+        self.fault(
+            where,
+            f"unknown block {kind!r}: this API takes {', '.join(taken)} here; write it as one of "
+            "these, or leave it out",
+        )
+
+    def whole(self, where: str, row: dict[str, Any]) -> dict[str, Any]:
+        """The row in valid Unicode: half of a surrogate pair is no JSON text (RFC 8259, 8.2)."""
+        text = json.dumps(row, ensure_ascii=False)
+        try:
+            text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            self.fault(where, "half of a surrogate pair, which is no text that an API takes")
+            return cast("dict[str, Any]", json.loads(clean(text)))
+        return row
+
     def known(self, where: str, found: Mapping[str, Any], *keys: str) -> None:
         """Note what else an object holds."""
         for key, value in found.items():
@@ -77,7 +117,7 @@ class ReadHistory:
 def object_at(where: str, value: object) -> dict[str, Any]:
     """A JSON object. Raises `HistoryFormatError`."""
     if not isinstance(value, dict):
-        raise HistoryFormatError(f"{where}: an object is expected here, not {_kind(value)}")
+        raise HistoryFormatError(f"{where}: an object is expected here, not {kind_of(value)}")
     return cast("dict[str, Any]", value)
 
 
@@ -87,7 +127,7 @@ def list_at(where: str, value: object) -> list[object]:
         return []
     if isinstance(value, list):
         return cast("list[object]", value)
-    raise HistoryFormatError(f"{where}: a list is expected here, not {_kind(value)}")
+    raise HistoryFormatError(f"{where}: a list is expected here, not {kind_of(value)}")
 
 
 def text_at(where: str, value: object) -> str:
@@ -95,18 +135,14 @@ def text_at(where: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise HistoryFormatError(f"{where}: a string is expected here, not {_kind(value)}")
+        raise HistoryFormatError(f"{where}: a string is expected here, not {kind_of(value)}")
     return value
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """What a JSON value is, for a sentence."""
     names = {"dict": "an object", "list": "a list", "str": "a string", "NoneType": "null"}
     return names.get(type(value).__name__) or repr(value)
-
-
-def unknown_block(where: str, kind: object) -> HistoryFormatError:
-    """The complaint about a block that no message of ours can hold."""
-    return HistoryFormatError(f"{where}: unknown block {kind!r}")
 
 
 def request_of(messages: Iterable[Message]) -> ModelRequest:

@@ -2,7 +2,9 @@
 
 Reading keeps the list as it is, with every fault of order: rows of results that directly follow each
 other, and the user's row after them, are one message here, as `openai_body` writes them. Rows of the
-system's are no messages; `system_rows` puts them back in their place.
+system's are no messages; `system_rows` puts them back in their place. The API's first form of calls
+(`function_call`, answered by a row of the role `function`) is read as calls and results, and a
+repaired list has it in the form of today. Calls of custom tools stay what they are.
 """
 
 from __future__ import annotations
@@ -29,17 +31,20 @@ from agent.providers.history_rows import (
     READER,
     HistoryFormatError,
     ReadHistory,
+    kind_of,
     list_at,
     object_at,
     request_of,
     text_at,
-    unknown_block,
 )
 from agent.providers.openai_body import Dialect, render
+from agent.providers.sendable import media_type
 from agent.providers.wire import parse_arguments
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_ID = 40  # characters; the API's refusal says so
+_CUSTOM = "\x1a custom"  # the one argument of a call that stands in for a custom tool's
+_IN_AUDIO = "(an answer in audio)"
 _DATA_URL = re.compile(r"data:(?P<type>[\w/+.-]+);base64,(?P<data>.*)", re.DOTALL)
 
 
@@ -47,10 +52,11 @@ def read(rows: Sequence[object]) -> ReadHistory:
     """The messages of a list. Raises `HistoryFormatError`."""
     history = ReadHistory()
     before = ""  # the role of the row before, but for the system's
+    asked: dict[str, str] = {}  # the id by the name, of a call in the API's first form
     system: dict[int, str] = {}  # rows of the system's since then
     for number, row in enumerate(rows):
         where = f"messages.{number}"
-        found = object_at(where, row)
+        found = history.whole(where, object_at(where, row))
         role = found.get("role")
         match role:
             case "system" | "developer":
@@ -60,11 +66,14 @@ def read(rows: Sequence[object]) -> ReadHistory:
             case "user":
                 history.known(where, found, "role", "content")
                 _add_user(history, number, before, tuple(_parts(history, where, found)))
-            case "tool":
-                history.known(where, found, "role", "content", "tool_call_id")
-                _add_user(history, number, before, (_result(history, where, found),))
+            case "tool" | "function":
+                result = _result(history, where, found, asked)
+                _add_user(history, number, before, (result,))
+                role = "tool"
             case "assistant":
-                history.add(Message("assistant", tuple(_reply(history, where, found))), number)
+                reply = Message("assistant", tuple(_reply(history, where, found)))
+                history.add(reply, number)
+                asked = _asked(found, reply)
             case _:
                 raise HistoryFormatError(
                     f"{where}: role {role!r} is none of system, developer, user, assistant, tool"
@@ -82,6 +91,9 @@ def write(history: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]
         content = row.get("content")
         if isinstance(content, list):
             row["content"] = [_restored(history, object_at("", part)) for part in content]
+        if "tool_calls" in row:
+            calls = list_at("", row["tool_calls"])
+            row["tool_calls"] = [_restored_call(object_at("", call)) for call in calls]
     return system_rows.put_back(history, rows, messages)
 
 
@@ -94,51 +106,96 @@ def _add_user(history: ReadHistory, number: int, before: str, blocks: tuple[Bloc
         history.add(Message("user", blocks), number)
 
 
-def _result(history: ReadHistory, where: str, found: dict[str, Any]) -> ToolResultBlock:
+def _result(
+    history: ReadHistory, where: str, found: dict[str, Any], asked: dict[str, str]
+) -> ToolResultBlock:
     """A result. The API takes text alone in it (field case 22); a repaired list has what else it holds
-    in the user's row behind it."""
-    id_ = text_at(f"{where}.tool_call_id", found.get("tool_call_id"))
+    in the user's row behind it. One of the first form (`function`) answers the call `asked` by its
+    name, once."""
+    if found["role"] == "tool":
+        history.known(where, found, "role", "content", "tool_call_id")
+        id_ = text_at(f"{where}.tool_call_id", found.get("tool_call_id"))
+    else:
+        history.known(where, found, "role", "content", "name")
+        id_ = asked.pop(text_at(f"{where}.name", found.get("name")), "")
     parts = tuple(_parts(history, where, found))
     if any(isinstance(part, ImageBlock) for part in parts):
-        row = where.split(".")[1]
-        history.faults.append(
-            f"message {row}: a result holds more than text, which this API refuses"
-        )
+        history.fault(where, "a result holds more than text, which this API refuses")
     return ToolResultBlock(id_, parts)
 
 
+def _asked(found: dict[str, Any], reply: Message) -> dict[str, str]:
+    if found.get("function_call") is None:
+        return {}
+    call = reply.tool_uses[-1]
+    return {call.name: call.id}
+
+
 def _reply(history: ReadHistory, where: str, found: dict[str, Any]) -> Iterator[Block]:
-    history.known(
-        where, found, "role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"
-    )
-    if found.get("audio") is not None or found.get("function_call") is not None:
-        kind = "audio" if found.get("audio") is not None else "function_call"
-        raise unknown_block(where, kind)
+    ours = ("role", "content", "tool_calls", "function_call")
+    history.known(where, found, *ours, "reasoning_content", "reasoning", "refusal")
     reasoning = found.get("reasoning_content") or found.get("reasoning")
     if reasoning is not None:
         yield ThinkingBlock(text_at(f"{where}.reasoning_content", reasoning), READER)
     yield from _parts(history, where, found)
     if found.get("refusal") is not None:
         yield TextBlock(text_at(f"{where}.refusal", found["refusal"]))
-    for number, item in enumerate(list_at(f"{where}.tool_calls", found.get("tool_calls"))):
-        place = f"{where}.tool_calls.{number}"
-        call = _call(history, place, object_at(place, item))
+    if found.get("audio") is not None:
+        yield TextBlock(_IN_AUDIO)
+    items = list_at(f"{where}.tool_calls", found.get("tool_calls"))
+    if found.get("tool_calls") == []:
+        history.fault(where, "tool_calls is an empty list: this API wants a call in it, or no list")
+    calls = [
+        call
+        for number, item in enumerate(items)
+        for call in _call(history, f"{where}.tool_calls.{number}", item)
+    ]
+    if found.get("function_call") is not None:
+        place = f"{where}.function_call"
+        id_ = "function_call_" + where.split(".")[1]
+        calls.append(_function(history, place, id_, object_at(place, found["function_call"])))
+    for call in calls:
         history.faults += [f"message {where.split('.')[1]}: {fault}" for fault in _faults(call)]
         yield call
 
 
-def _call(history: ReadHistory, where: str, item: dict[str, Any]) -> ToolUseBlock:
+def _call(history: ReadHistory, where: str, given: object) -> Iterator[ToolUseBlock]:
+    item = object_at(where, given)
+    id_ = text_at(f"{where}.id", item.get("id"))
+    match item.get("type", "function"):
+        case "function":
+            history.known(where, item, "id", "type", "function")
+            place = f"{where}.function"
+            yield _function(history, place, id_, object_at(place, item.get("function")))
+        case "custom":
+            history.known(where, item, "id", "type", "custom")
+            yield _custom(history, f"{where}.custom", id_, item)
+        case kind:
+            history.refused(where, kind, "function", "custom")
+
+
+def _function(history: ReadHistory, where: str, id_: str, function: dict[str, Any]) -> ToolUseBlock:
     """A call; arguments that are no JSON object are kept as the text of a half-made one."""
-    if item.get("type", "function") != "function":
-        raise unknown_block(where, item["type"])
-    history.known(where, item, "id", "type", "function")
-    function = object_at(f"{where}.function", item.get("function"))
-    history.known(f"{where}.function", function, "name", "arguments")
+    history.known(where, function, "name", "arguments")
+    name = text_at(f"{where}.name", function.get("name"))
     given = function.get("arguments")
-    text = json.dumps(given) if isinstance(given, dict) else text_at(f"{where}.arguments", given)
-    arguments, raw = parse_arguments(text)
-    name = text_at(f"{where}.function.name", function.get("name"))
-    return ToolUseBlock(text_at(f"{where}.id", item.get("id")), name, arguments, raw)
+    if not isinstance(given, str):
+        history.fault(where, f"arguments are {kind_of(given)}: this API takes JSON in a string")
+        given = "" if given is None else json.dumps(given)
+    arguments, raw = parse_arguments(given)
+    return ToolUseBlock(id_, name, arguments, raw)
+
+
+def _custom(history: ReadHistory, where: str, id_: str, item: dict[str, Any]) -> ToolUseBlock:
+    """A call of a custom tool, whose input is any text; `_restored_call` puts it back."""
+    custom = object_at(where, item.get("custom"))
+    history.known(where, custom, "name", "input")
+    name = text_at(f"{where}.name", custom.get("name"))
+    given = custom.get("input")
+    if not isinstance(given, str):
+        history.fault(where, f"input is {kind_of(given)}: this API takes a string")
+        given = "" if given is None else json.dumps(given)
+    return ToolUseBlock(id_, name, {_CUSTOM: given})
 
 
 def _faults(call: ToolUseBlock) -> Iterator[str]:
@@ -155,28 +212,30 @@ def _parts(
     content = found.get("content")
     if isinstance(content, str):
         # No words beside calls, or in a reply that was cut, is how the API itself says nothing.
-        if content or not found.get("tool_calls"):
+        if content or not (found.get("tool_calls") or found.get("function_call")):
             yield TextBlock(content)
         return
     for number, item in enumerate(list_at(f"{where}.content", content)):
         place = f"{where}.content.{number}"
-        yield _part(history, place, object_at(place, item))
+        yield from _part(history, place, object_at(place, item))
 
 
-def _part(history: ReadHistory, where: str, part: dict[str, Any]) -> TextBlock | ImageBlock:
+def _part(
+    history: ReadHistory, where: str, part: dict[str, Any]
+) -> Iterator[TextBlock | ImageBlock]:
     match part.get("type"):
         case "text":
             history.known(where, part, "type", "text")
-            return TextBlock(text_at(f"{where}.text", part.get("text")))
+            yield TextBlock(text_at(f"{where}.text", part.get("text")))
         case "refusal":
             history.known(where, part, "type", "refusal")
-            return TextBlock(text_at(f"{where}.refusal", part.get("refusal")))
+            yield TextBlock(text_at(f"{where}.refusal", part.get("refusal")))
         case "image_url":
-            return _image(history, where, part)
+            yield _image(history, where, part)
         case "input_audio" | "file":
-            return history.attach(part)
+            yield history.attach(part)
         case kind:
-            raise unknown_block(where, kind)
+            history.refused(where, kind, "text", "refusal", "image_url", "input_audio", "file")
 
 
 def _image(history: ReadHistory, where: str, part: dict[str, Any]) -> ImageBlock:
@@ -186,9 +245,14 @@ def _image(history: ReadHistory, where: str, part: dict[str, Any]) -> ImageBlock
         return history.attach(part)
     history.known(f"{where}.image_url", image, "url")
     try:
-        return ImageBlock(found["type"], base64.b64decode(found["data"], validate=True))
+        data = base64.b64decode(found["data"], validate=True)
     except binascii.Error as error:
-        raise HistoryFormatError(f"{where}.image_url.url: no base64: {error}") from None
+        history.fault(f"{where}.image_url.url", f"no base64: {error}")
+        return ImageBlock(found["type"], b"")
+    if found["type"] != media_type(data):
+        is_ = media_type(data) or "no PNG, JPEG, GIF or WebP image"
+        history.fault(where, f"the image is called {found['type']!r} and is {is_}")
+    return ImageBlock(found["type"], data)
 
 
 def _restored(history: ReadHistory, part: dict[str, Any]) -> JsonObject:
@@ -196,3 +260,13 @@ def _restored(history: ReadHistory, part: dict[str, Any]) -> JsonObject:
         return part
     _, _, data = part["image_url"]["url"].partition("base64,")
     return history.restored(data) or part
+
+
+def _restored_call(call: dict[str, Any]) -> JsonObject:
+    """A call of a custom tool in its own form."""
+    function = object_at("", call["function"])
+    arguments = object_at("", json.loads(function["arguments"]))
+    if _CUSTOM not in arguments:
+        return call
+    custom: JsonObject = {"name": function["name"], "input": arguments[_CUSTOM]}
+    return {"id": call["id"], "type": "custom", "custom": custom}

@@ -74,7 +74,7 @@ def images_left_out(messages: Iterable[Message], limits: ImageLimits) -> dict[in
     more images and prompt caching holds.
     """
     blocks = [block for message in messages for block in _images(message)]
-    notes = {id(block): note for block in blocks if (note := _unfit(block.data, limits))}
+    notes = {id(block): note for block in blocks if (note := unfit(block.data, limits))}
     times = Counter(id(block) for block in blocks)
     fit = list({id(block): block for block in reversed(blocks) if id(block) not in notes}.values())
     excess = len(fit) - limits.count
@@ -95,7 +95,8 @@ def _images(message: Message) -> Iterator[ImageBlock]:
             yield from (part for part in block.content if isinstance(part, ImageBlock))
 
 
-def _unfit(data: bytes, limits: ImageLimits) -> str | None:
+def unfit(data: bytes, limits: ImageLimits) -> str | None:
+    """Why an image may not be sent, by itself, as the words that stand in for it."""
     if media_type(data) is None:
         return "[image left out: it is no PNG, JPEG, GIF or WebP image]"
     if _encoded(data) > limits.each:

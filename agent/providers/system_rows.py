@@ -17,7 +17,6 @@ from agent.providers.history_rows import (
     list_at,
     object_at,
     text_at,
-    unknown_block,
 )
 
 
@@ -25,7 +24,7 @@ def keep(history: ReadHistory, number: int, found: JsonObject) -> None:
     """Read one; blank text is left out. Raises `HistoryFormatError`."""
     where, role = f"messages.{number}", str(found["role"])
     history.known(where, found, "role", "content", "name")
-    texts = list(_texts(f"{where}.content", found.get("content")))
+    texts = list(_texts(history, f"{where}.content", found.get("content")))
     said = [text for text in texts if text.strip()]
     if said != texts or not texts:
         history.faults.append(f"message {number}: blank text in a {role} message")
@@ -121,12 +120,13 @@ def _allowed(rows: Sequence[JsonObject], at: int) -> int:
     return at
 
 
-def _texts(where: str, content: object) -> Iterator[str]:
+def _texts(history: ReadHistory, where: str, content: object) -> Iterator[str]:
     if content is None or isinstance(content, str):
         yield content or ""
         return
     for number, item in enumerate(list_at(where, content)):
         part = object_at(f"{where}.{number}", item)
         if part.get("type") != "text":
-            raise unknown_block(f"{where}.{number}", part.get("type"))
+            history.refused(f"{where}.{number}", part.get("type"), "text")
+            continue
         yield text_at(f"{where}.{number}.text", part.get("text"))

@@ -93,6 +93,8 @@ def _read(form: str, rows: list[object]) -> ReadHistory:
         return openai_history.read(rows)
     except HistoryFormatError as error:
         raise _Unreadable(str(error)) from None
+    except RecursionError:
+        raise _Unreadable("it is nested too deeply") from None
 
 
 def _written(form: str, read: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]:

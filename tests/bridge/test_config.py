@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 
@@ -156,12 +157,30 @@ def test_prices_need_their_date(read, faults) -> None:
     assert "as_of: is missing" in faults(price.replace(", as_of: DAY", ""))[0]
 
 
-def test_the_reserve_for_the_answer_must_fit_the_window(faults) -> None:
-    (line,) = faults(
-        MINIMAL.replace("haiku-5-5}", "haiku-5-5, context_tokens: 4000, max_output_tokens: 4000}")
-    )
-    assert "max_output_tokens" in line
-    assert "context_tokens" in line
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ("context_tokens: 4000, max_output_tokens: 3900", "at most 2500 is allowed"),
+        ("context_tokens: 4000, max_output_tokens: 9000", "leaves 0 of context_tokens (4000)"),
+        ("context_tokens: 4000, max_output_tokens: 3600, tools: false", "at most 3500 is allowed"),
+        ("context_tokens: 4000", "(4096) leaves 0 of context_tokens (4000)"),
+        (
+            "context_tokens: 1000, max_output_tokens: 16",
+            "context_tokens (1000) must be at least 1516",
+        ),
+    ],
+)
+def test_an_answer_leaves_room_for_its_question(keys: str, why: str, read, faults) -> None:
+    (line,) = faults(MINIMAL.replace("haiku-5-5}", f"haiku-5-5, {keys}}}"))
+    place, _, told = line.partition(" models.claude.max_output_tokens: ")
+    assert re.fullmatch(r"\d+:\d+", place)
+    assert why in told
+
+
+def test_an_answer_may_take_the_rest(read) -> None:
+    keys = "context_tokens: 4000, max_output_tokens: 2500"
+    made = read(MINIMAL.replace("haiku-5-5}", f"haiku-5-5, {keys}}}"))
+    assert made.models["claude"].max_output_tokens == 2500
 
 
 def test_only_groups_can_have_one_memory_together(read, faults) -> None:
@@ -174,13 +193,13 @@ def test_only_groups_can_have_one_memory_together(read, faults) -> None:
 
 
 def test_a_budget_needs_room_beside_the_reserve_for_the_answer(faults) -> None:
-    (line,) = faults(MINIMAL + "context: {budget_tokens: 4096}\n")
-    assert "budget_tokens" in line
+    (line,) = faults(MINIMAL + "context: {budget_tokens: 5000}\n")
+    assert "budget_tokens: (5000) must be at least 5596" in line
     assert "max_output_tokens (4096)" in line
 
 
 def test_a_budget_with_room_is_taken(read) -> None:
-    assert read(MINIMAL + "context: {budget_tokens: 5000}\n").context.budget_tokens == 5000
+    assert read(MINIMAL + "context: {budget_tokens: 5596}\n").context.budget_tokens == 5596
 
 
 def test_a_fallback_must_be_a_model_that_is_described(faults) -> None:

@@ -229,6 +229,15 @@ async def test_the_notes_model_makes_summaries_if_there_is_one(tmp_path: Path) -
         assert [row[0] for row in rows] == ["cheap"]
 
 
+async def test_compact_keeps_short_turns_that_a_summary_would_not_shorten(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["a0", "a1", "a2", "a3", "last"]) as it:
+        await talk(it, 4)
+        assert "no shorter" in await it.ask("/compact")
+        assert await it.ask("and?") == "last"
+        assert it.said()[:2] == [("user", "q0"), ("assistant", "a0")]
+        assert await it.database.read("SELECT kind FROM boundaries") == []
+
+
 async def test_context_shows_what_the_model_sees(tmp_path: Path) -> None:
     async with bed(tmp_path, ["a"]) as it:
         await talk(it, 1)

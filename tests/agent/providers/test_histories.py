@@ -395,50 +395,13 @@ def test_rows_of_the_systems_are_all_kept_in_order_wherever_they_stood(
     [
         (anthropic_history, ["hi"], "messages.0: an object"),
         (anthropic_history, [user("q"), {"role": "system"}], "messages.1: role 'system'"),
-        (
-            anthropic_history,
-            [user([{"type": "dance"}])],
-            "messages.0.content.0: unknown block 'dance'",
-        ),
-        (anthropic_history, [user([{}])], "messages.0.content.0: unknown block None"),
-        (
-            anthropic_history,
-            [user([answer("a", [use("b")])])],
-            "messages.0.content.0.content.0: unknown",
-        ),
         (anthropic_history, [user({"text": "q"})], "messages.0.content: a list"),
         (
             anthropic_history,
             [user([{"type": "text", "text": 5}])],
             "messages.0.content.0.text: a string",
         ),
-        (
-            anthropic_history,
-            [user([{"type": "image", "source": {"type": "base64", "data": "!"}}])],
-            "messages.0.content.0.source.data: no base64",
-        ),
-        (openai_history, [{"role": "function"}], "messages.0: role 'function'"),
         (openai_history, [{"role": "system", "content": 5}], "messages.0.content: a list"),
-        (
-            openai_history,
-            [{"role": "system", "content": [{"type": "image_url"}]}],
-            "messages.0.content.0: unknown block 'image_url'",
-        ),
-        (
-            openai_history,
-            [assistant(None, function_call={"name": "x"})],
-            "messages.0: unknown block",
-        ),
-        (
-            openai_history,
-            [user([{"type": "dance"}])],
-            "messages.0.content.0: unknown block 'dance'",
-        ),
-        (
-            openai_history,
-            [assistant(None, tool_calls=[{"type": "custom", "id": "a"}])],
-            "messages.0.tool_calls.0: unknown block 'custom'",
-        ),
         (
             openai_history,
             [assistant(None, tool_calls=[{"id": "a"}])],
@@ -454,9 +417,149 @@ def test_what_cannot_be_read_is_named_with_its_place(
     assert str(caught.value).startswith(where)
 
 
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+JPEG = {"type": "base64", "media_type": "image/jpeg", "data": IMAGE}
+UNKNOWN = "unknown block 'dance': this API takes "
+FIRST_FORM = assistant(None, function_call={"name": "read", "arguments": "{}"})
+
+
+def custom(id_: str, given: Any = "any text") -> Json:
+    """OpenAI's row of a custom tool's call."""
+    call = {"id": id_, "type": "custom", "custom": {"name": "read", "input": given}}
+    return assistant(None, tool_calls=[call])
+
+
+@pytest.mark.parametrize(
+    ("reader", "rows", "fault"),
+    [
+        (openai_history, [calls("c", arguments={}), tool("c")], "0: tool_calls.0.function: argum"),
+        (openai_history, [calls("c", arguments=None), tool("c")], "0: tool_calls.0.function: argu"),
+        (openai_history, [assistant("a", tool_calls=[])], "0: tool_calls is an empty list"),
+        (openai_history, [user("\ud83d")], "0: half of a surrogate pair"),
+        (openai_history, [system("\ud83d"), user("q")], "0: half of a surrogate pair"),
+        (openai_history, [calls("c", arguments='{"a": "\udc00"}'), tool("c")], "0: half of a"),
+        (openai_history, [user([{"type": "dance"}, X])], f"0: content.0: {UNKNOWN}text"),
+        (
+            openai_history,
+            [system([{"type": "dance"}, X]), user("q")],
+            f"0: content.0: {UNKNOWN}text here",
+        ),
+        (
+            openai_history,
+            [assistant("a", tool_calls=[{"type": "dance", "id": "a"}])],
+            f"0: tool_calls.0: {UNKNOWN}function, custom",
+        ),
+        (
+            openai_history,
+            [user([picture(f"data:image/jpeg;base64,{IMAGE}")])],
+            "0: content.0: the image is called 'image/jpeg' and is image/png",
+        ),
+        (
+            openai_history,
+            [user([picture("data:image/png;base64,!")])],
+            "0: content.0.image_url.url",
+        ),
+        (anthropic_history, [user([{"type": "dance"}, X])], f"0: content.0: {UNKNOWN}text, image"),
+        (anthropic_history, [user([{}, X])], "0: content.0: unknown block None"),
+        (
+            anthropic_history,
+            [assistant([use("a")]), user([answer("a", [use("b")])])],
+            "1: content.0.content.0: unknown block 'tool_use'",
+        ),
+        (anthropic_history, [user("\ud83d")], "0: half of a surrogate pair"),
+        (
+            anthropic_history,
+            [
+                user(
+                    [{"type": "document", "title": "\udc00", "source": {"type": "url", "url": "u"}}]
+                )
+            ],
+            "0: half of a surrogate pair",
+        ),
+        (
+            anthropic_history,
+            [assistant([{"type": "thinking", "thinking": "hm"}, X])],
+            "0: content.0: thinking without its signature",
+        ),
+        (
+            anthropic_history,
+            [user([{"type": "image", "source": JPEG}])],
+            "0: content.0: the image is called 'image/jpeg' and is 'image/png'",
+        ),
+        (
+            anthropic_history,
+            [user([{"type": "image", "source": {**JPEG, "data": "aGk="}}])],
+            "0: content.0: an image that this API refuses: it is no PNG",
+        ),
+        (
+            anthropic_history,
+            [user([{"type": "image", "source": {**JPEG, "data": "!"}}])],
+            "0: content.0.source.data: no base64",
+        ),
+        (anthropic_history, [user([SEARCH, X])], "0: content.0: 'server_tool_use' can only be in"),
+        (
+            anthropic_history,
+            [assistant([SEARCH, X])],
+            "0: content.0: 'server_tool_use' without its result",
+        ),
+        (anthropic_history, [assistant([FOUND, X])], "0: content.0: 'web_search_tool_result' with"),
+    ],
+)
+def test_what_the_api_refuses_in_a_row_is_one_fault_and_a_repaired_list_is_without_it(
+    reader: ModuleType, rows: list[Json], fault: str
+) -> None:
+    before = [] if rows[0]["role"] in ("user", "system") else [user("q")]
+    after = [] if rows[-1]["role"] in ("user", "tool") else [user("q")]
+    (found,) = reader.read([*before, *rows, *after]).faults
+    number = int(fault[0]) + len(before)
+    assert found.startswith(f"message {number}{fault[1:]}")
+    mended(reader, [*before, *rows, *after])
+
+
+@pytest.mark.parametrize(
+    ("reader", "rows"),
+    [
+        (anthropic_history, [user("q"), assistant([SEARCH, FOUND, X]), user("x")]),
+        (
+            anthropic_history,
+            [user([{"type": "container_upload", "file_id": "f"}, X]), assistant("a"), user("x")],
+        ),
+        (openai_history, [user("q"), custom("c"), tool("c")]),
+        (
+            openai_history,
+            [user("q"), FIRST_FORM, {"role": "function", "name": "read", "content": "r"}],
+        ),
+        (openai_history, [user("q"), assistant(None, audio={"id": "a"}), user("x")]),
+    ],
+)
+def test_what_our_messages_do_not_know_is_judged_by_the_apis_rules(
+    reader: ModuleType, rows: list[Json]
+) -> None:
+    history = reader.read(rows)
+    assert (violations(history.messages), history.faults) == ([], [])
+
+
+def test_blocks_of_the_providers_own_tools_come_back_as_they_were() -> None:
+    rows = [user("q"), assistant([SEARCH, FOUND, X]), user("x"), user("y")]
+    history = anthropic_history.read(rows)
+    written = anthropic_history.write(history, repair(history.messages))
+    assert written[1]["content"] == [SEARCH, FOUND, X]
+
+
+def test_calls_of_custom_tools_come_back_and_those_of_the_first_form_in_that_of_today() -> None:
+    history = openai_history.read([user("q"), custom("c"), user("x")])
+    written = openai_history.write(history, repair(history.messages))
+    assert written[1:3] == [custom("c"), tool("c", LOST_RESULT)]
+    orphan = {"role": "function", "name": "other", "content": "r"}
+    first, second = mended(openai_history, [user("q"), FIRST_FORM, orphan])[1:]
+    assert first["tool_calls"][0]["function"] == FIRST_FORM["function_call"]
+    assert second == tool(first["tool_calls"][0]["id"], LOST_RESULT)
+
+
 # Laws -------------------------------------------------------------------------------------------
 
-ROLES = st.sampled_from(["user", "assistant", "tool", "system", "dance", None])
+ROLES = st.sampled_from(["user", "assistant", "tool", "function", "system", "dance", None])
 SCRAP = st.none() | st.booleans() | st.integers(0, 3) | st.text(max_size=3)
 KEYS = st.sampled_from(
     ["type", "text", "id", "content", "source", "tool_calls", "function", "input"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +141,7 @@ def test_what_a_repaired_list_cannot_hold_is_told(capsys) -> None:
         ("[" * 100_000, "no JSON"),
         ("5", "the messages: a list is expected"),
         ('{"model": "m"}', "the messages: a list is expected"),
-        (
-            '[{"role": "user", "content": [{"type": "dance"}]}]',
-            "messages.0.content.0: unknown block",
-        ),
+        ('[{"role": "user", "content": 5}]', "messages.0.content: a list is expected"),
     ],
 )
 def test_what_is_no_list_of_messages_is_wrong_use(text: str | None, why: str, capsys) -> None:
@@ -156,12 +154,23 @@ def test_what_is_no_list_of_messages_is_wrong_use(text: str | None, why: str, ca
     assert why in shown.err
 
 
-def test_half_of_a_surrogate_pair_is_printed_as_an_escape(
+def test_half_of_a_surrogate_pair_is_a_fault_also_where_the_output_has_escapes(
     capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give(monkeypatch, b'[{"role": "user", "content": "\\ud83d"}]')
-    assert main(["debug", "history", "-", "--format", "openai", "--repair"]) == 0
-    assert "\\ud83d" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(shown := io.BytesIO(), "ascii"))
+    assert main(["debug", "history", "-", "--format", "openai", "--repair"]) == 1
+    sys.stdout.flush()
+    assert json.loads(shown.getvalue()) == [{"role": "user", "content": "\ufffd"}]
+    assert "message 0: half of a surrogate pair" in capsys.readouterr().err
+
+
+def test_a_block_that_the_api_does_not_know_is_a_fault_that_says_what_to_do(capsys) -> None:
+    Path("h.json").write_text('[{"role": "user", "content": [{"type": "dance"}]}]')
+    assert main(["debug", "history", "h.json", "--format", "anthropic"]) == 1
+    told = capsys.readouterr().out
+    assert "message 0: content.0: unknown block 'dance'" in told
+    assert "leave it out" in told
 
 
 def test_the_format_has_to_be_said(capsys) -> None:
