@@ -23,9 +23,14 @@ def is_zone(name: str) -> bool:
     return True
 
 
+def known_zones() -> set[str]:
+    """All that this system has; none without a database of zones."""
+    return available_timezones()
+
+
 def zone_hint(name: str) -> str:
     """What to write instead of `name`, to be put after "is no IANA time zone"."""
-    known = available_timezones()
+    known = known_zones()
     if not known:
         return ": this system has no time zone database (install tzdata), so only UTC is known"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)

@@ -22,6 +22,8 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from bridge.texts import Say, Wording, wording
+
 Value = str | list["Value"] | dict[str, "Value"]
 Path = tuple[str | int, ...]
 
@@ -36,13 +38,24 @@ _SYNTAX = "syntax"
 class Fault:
     """Something wrong at `line` and `column`, counted from 1; 0 where no place in a file is meant.
 
-    `message` says what is wrong and what is allowed, and never repeats a value.
+    `message` says what is wrong and what is allowed, in English, and never repeats a value; `wording`
+    is the same for every language, where a chat may be told it.
     """
 
     line: int
     column: int
     key: str
     message: str
+    wording: Wording | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, line: int, column: int, key: str, said: str | Wording) -> Fault:
+        """With what is said of it."""
+        return cls(line, column, key, str(said), said if isinstance(said, Wording) else None)
+
+    def said(self, say: Say) -> str:
+        """What is wrong, in the language of `say`."""
+        return self.message if self.wording is None else say.word(self.wording)
 
 
 class Unparsable(Exception):
@@ -59,7 +72,7 @@ class _NotTaken:
 
     line: int
     column: int
-    message: str
+    message: Wording
     lost: bool = False
 
 
@@ -75,18 +88,18 @@ class Document:
     left_out: set[Path] = field(default_factory=set[Path])
     not_taken: Mapping[int, _NotTaken] = field(default_factory=dict[int, "_NotTaken"])
 
-    def leave_out(self, path: Path, message: str) -> None:
+    def leave_out(self, path: Path, message: str | Wording) -> None:
         """Note a fault of the key at `path`, whose value the caller leaves out."""
         self.faults.append(self.fault(path, message))
         self.left_out.add(path)
 
-    def fault(self, path: Path, message: str) -> Fault:
+    def fault(self, path: Path, message: str | Wording) -> Fault:
         """A fault of the key at `path`, placed at the nearest parent that is in the file."""
         place = path
         while place and place not in self.positions:
             place = place[:-1]
         line, column = self.positions.get(place, (1, 1))
-        return Fault(line, column, dotted(path), message)
+        return Fault.of(line, column, dotted(path), message)
 
 
 def dotted(path: Path) -> str:
@@ -106,7 +119,7 @@ def shown(key: str) -> str:
 def parse(raw: bytes) -> Document:
     """The document in `raw`. Raises `Unparsable`."""
     if len(raw) > MOST_BYTES:
-        raise Unparsable(Fault(1, 1, _SYNTAX, f"the file is larger than {MOST_BYTES} bytes"))
+        raise Unparsable(Fault.of(1, 1, _SYNTAX, wording("fault_too_large", bytes=MOST_BYTES)))
     text = _decode(raw.removeprefix(b"\xef\xbb\xbf"))
     yaml = YAML(typ="safe", pure=True)
     not_taken: dict[int, _NotTaken] = {}
@@ -121,10 +134,10 @@ def parse(raw: bytes) -> Document:
         raise Unparsable(_syntax_fault(error)) from None
     except ReaderError as error:
         raise Unparsable(
-            _at_offset(text, int(error.position), "an unprintable character")
+            _at_offset(text, int(error.position), wording("fault_unprintable"))
         ) from None
     except YAMLError:
-        raise Unparsable(Fault(1, 1, _SYNTAX, "this is no YAML")) from None
+        raise Unparsable(Fault.of(1, 1, _SYNTAX, wording("fault_no_yaml"))) from None
     return _document(root, not_taken)
 
 
@@ -132,8 +145,7 @@ def _document(root: Any, not_taken: Mapping[int, _NotTaken]) -> Document:
     if root is None:
         raise Unparsable(Fault(1, 1, _SYNTAX, "the file is empty; see config.example.yaml"))
     if not isinstance(root, MappingNode):
-        message = "the file must consist of `key: value` lines"
-        raise Unparsable(Fault(*_place(root), _SYNTAX, message))
+        raise Unparsable(Fault.of(*_place(root), _SYNTAX, wording("fault_no_lines")))
     document = Document(not_taken=not_taken)
     _refused(root, (), document)
     document.values = _mapping(root, (), document)
@@ -156,7 +168,7 @@ def _value(node: Any, path: Path, document: Document) -> Value | None:
         return items
     if not _is_empty(node):
         return str(node.value)
-    document.leave_out(path, "is empty: give a value, or leave the key out")
+    document.leave_out(path, wording("fault_empty"))
     return None
 
 
@@ -165,8 +177,8 @@ def _mapping(node: Any, path: Path, document: Document) -> dict[str, Value]:
     for key_node, value_node in cast("list[tuple[Any, Any]]", node.value):
         if not isinstance(key_node, ScalarNode) or _is_empty(key_node):
             line, column = _place(key_node)
-            message = "a key must be a text"
-            document.faults.append(Fault(line, column, dotted(path) or _SYNTAX, message))
+            said = wording("fault_key_no_text")
+            document.faults.append(Fault.of(line, column, dotted(path) or _SYNTAX, said))
             continue
         key = str(key_node.value)
         here = (*path, key)
@@ -174,8 +186,8 @@ def _mapping(node: Any, path: Path, document: Document) -> dict[str, Value]:
             continue
         if here in document.positions:
             first, (line, column) = document.positions[here][0], _place(key_node)
-            message = f"is there twice; first in line {first}"
-            document.faults.append(Fault(line, column, dotted(here), message))
+            said = wording("fault_twice", first=first)
+            document.faults.append(Fault.of(line, column, dotted(here), said))
             continue
         document.positions[here] = _place(key_node)
         value = _value(value_node, here, document)
@@ -189,7 +201,8 @@ def _refused(node: Any, path: Path, document: Document) -> bool:
     found = document.not_taken.get(id(node))
     if found is None:
         return False
-    document.faults.append(Fault(found.line, found.column, dotted(path) or _SYNTAX, found.message))
+    where = (found.line, found.column, dotted(path) or _SYNTAX)
+    document.faults.append(Fault.of(*where, found.message))
     return found.lost
 
 
@@ -211,7 +224,7 @@ class _PlainComposer(Composer):
         """The document, if no directive stands before it."""
         start: Any = self.parser.peek_event()
         if start.version is not None or start.tags:
-            raise Unparsable(Fault(1, 1, _SYNTAX, "a line such as %YAML is not allowed: delete it"))
+            raise Unparsable(Fault.of(1, 1, _SYNTAX, wording("fault_directive")))
         return super().compose_document()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -222,8 +235,8 @@ class _PlainComposer(Composer):
             # Never the node that it stands for: a few lines of aliases would be millions of values.
             return self._not_taken(ScalarNode("", "", event.start_mark), event, _ANCHORS, lost=True)
         if self._levels >= MOST_LEVELS:
-            message = f"nested more than {MOST_LEVELS} levels deep"
-            raise Unparsable(Fault(*_place(event), _SYNTAX, message))
+            said = wording("fault_levels", most=MOST_LEVELS)
+            raise Unparsable(Fault.of(*_place(event), _SYNTAX, said))
         anchored, event.anchor = event.anchor is not None, None
         self._levels += 1
         node: Any = super().compose_node(parent, index)
@@ -232,13 +245,13 @@ class _PlainComposer(Composer):
             self._not_taken(node, event, _ANCHORS if anchored else _TAGS)
         return node
 
-    def _not_taken(self, node: Any, event: Any, message: str, *, lost: bool = False) -> Any:
+    def _not_taken(self, node: Any, event: Any, message: Wording, *, lost: bool = False) -> Any:
         self.found[id(node)] = _NotTaken(*_place(event), message, lost)
         return node
 
 
-_ANCHORS = "anchors (&) and aliases (*) are not allowed here: quote the text"
-_TAGS = "tags (!) are not allowed here: quote the text"
+_ANCHORS = wording("fault_anchors")
+_TAGS = wording("fault_tags")
 
 
 def _decode(raw: bytes) -> str:
@@ -246,23 +259,22 @@ def _decode(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8")
-        message = "a byte that is no UTF-8: save the file as UTF-8"
-        raise Unparsable(_at_offset(before, len(before), message)) from None
+        raise Unparsable(_at_offset(before, len(before), wording("fault_utf8"))) from None
 
 
-def _at_offset(text: str, offset: int, message: str) -> Fault:
+def _at_offset(text: str, offset: int, said: Wording) -> Fault:
     before = text[:offset]
     column = offset - (before.rfind("\n") + 1) + 1
-    return Fault(before.count("\n") + 1, column, _SYNTAX, message)
+    return Fault.of(before.count("\n") + 1, column, _SYNTAX, said)
 
 
 # What ruamel says, and what helps. Its other messages quote single characters only.
-_HINTS: Mapping[str, str] = {
-    "found character '\\t'": "a tab is not allowed here: use spaces",
-    "mapping values are not allowed here": "a second `: ` in one line: quote the value",
-    "expected a single document": "a second document: delete the line ---",
-    "found unexpected end of stream": "a quotation mark that is never closed",
-    "tag handle": "tags (!) are not allowed here: quote the text",
+_HINTS: Mapping[str, Wording] = {
+    "found character '\\t'": wording("fault_tab"),
+    "mapping values are not allowed here": wording("fault_second_colon"),
+    "expected a single document": wording("fault_second_document"),
+    "found unexpected end of stream": wording("fault_open_quote"),
+    "tag handle": wording("fault_tags"),
 }
 
 
@@ -272,5 +284,6 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
     line, column = (int(mark.line) + 1, int(mark.column) + 1) if mark else (1, 1)
     for words, hint in _HINTS.items():
         if words in said:
-            return Fault(line, column, _SYNTAX, hint)
-    return Fault(line, column, _SYNTAX, " ".join(str(error.problem or error.context).split()))
+            return Fault.of(line, column, _SYNTAX, hint)
+    told = " ".join(str(error.problem or error.context).split())
+    return Fault.of(line, column, _SYNTAX, wording("fault_syntax", told=told))

@@ -55,7 +55,7 @@ class Refused:
 
     def told(self, say: Say) -> str:
         """For the chat."""
-        faults = (f"- {line_of(fault)}" for fault in self.faults)
+        faults = (f"- {line_of(fault, say)}" for fault in self.faults)
         return "\n".join((say(self.why), *faults, *shown(self.since, say)))
 
 

@@ -145,7 +145,7 @@ class LimitsCommand:
     async def _text(self, place: PolicyPlace, say: Say) -> str:
         stored, text = await self._files.stored(place), await self._files.text(place)
         faults = self._changes.read(text, place).faults
-        pending = [say("limits_pending"), *(f"- {line_of(fault)}" for fault in faults)]
+        pending = [say("limits_pending"), *(f"- {line_of(fault, say)}" for fault in faults)]
         return _joined(
             say("limits_text", revision=stored.revision),
             f"```yaml\n{text.strip() or '# -'}\n```",

@@ -9,6 +9,7 @@ from typing import Any
 from bridge.limits.keys import BY_NAME
 from bridge.limits.policy import Values, clamped
 from bridge.limits.reading import plain_key
+from bridge.texts import wording
 from bridge.yaml_source import Fault
 
 _KEY = re.compile(r"""["']?(?P<key>[A-Za-z][\w \t-]*?)["']?[ \t]*[:：](?:\s|$)""")
@@ -55,7 +56,7 @@ def _span(lines: list[str], name: str) -> tuple[int, int] | None:
 def too_wide(values: Values, ceilings: Values) -> list[Fault]:
     """What nobody may set here, since it would pass a ceiling."""
     return [
-        Fault(1, 1, name, f"{key.show(value)} is above what you may set ({key.show(top)})")
+        Fault.of(1, 1, name, wording("fault_above", value=key.show(value), most=key.show(top)))
         for name, value in values.items()
         if name in ceilings
         for key, top in [(BY_NAME[name], ceilings[name])]

@@ -24,6 +24,7 @@ from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
 from bridge.limits.policy import Values
 from bridge.limits.reading import Reading, read
+from bridge.texts import wording
 from bridge.yaml_source import Fault
 from memory.errors import StoreError
 from memory.policies import FILE, PolicyPlace, PolicyStore, StoredPolicy
@@ -182,7 +183,7 @@ class PolicyFiles:
     ) -> FileState:
         raw = b"" if signature is None else _content(path)
         if raw is None:
-            reading = Reading(faults=(Fault(0, 0, "", "cannot be read"),))
+            reading = Reading(faults=(Fault.of(0, 0, "", wording("fault_unreadable")),))
         else:
             reading = self._reading(raw, place)
         if not reading.faults:
@@ -256,7 +257,7 @@ class PolicyFiles:
             keys = KEYS if path.parent.parent == self.folder else TOPIC_KEYS
             raw = _content(path)
             faults = (
-                (Fault(0, 0, "", "cannot be read"),)
+                (Fault.of(0, 0, "", wording("fault_unreadable")),)
                 if raw is None
                 else read(raw, self.known, keys).faults
             )

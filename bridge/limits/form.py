@@ -101,11 +101,11 @@ class LimitsForm:
         if plan.why != "limits_faults":
             return {first: plan.told(say)}
         if _sent(sent).whole:
-            return {first: "\n".join(map(line_of, plan.faults))}
-        return await self._at_fields(message, sent, plan) or {first: plan.told(say)}
+            return {first: "\n".join(line_of(fault, say) for fault in plan.faults)}
+        return await self._at_fields(message, sent, plan, say) or {first: plan.told(say)}
 
     async def _at_fields(
-        self, message: InboundMessage, sent: Submission, plan: Refused
+        self, message: InboundMessage, sent: Submission, plan: Refused, say: Say
     ) -> dict[str, str]:
         """Each fault at its field. A text that is no YAML spoils what comes after it, so each line is
         read by itself."""
@@ -114,10 +114,10 @@ class LimitsForm:
         for line in await self._lines(place, sent.texts):
             name = line.partition(":")[0]
             for fault in self._changes.read(line, place).faults:
-                faults.setdefault(name, fault.message)
+                faults.setdefault(name, fault.said(say))
         if faults:
             return faults
-        return {fault.key: fault.message for fault in plan.faults if fault.key in BY_NAME}
+        return {fault.key: fault.said(say) for fault in plan.faults if fault.key in BY_NAME}
 
     async def carry_out(self, message: InboundMessage, say: Say) -> Answer:
         """Write what was sent; one line in the chat tells it. Somebody may have been faster."""
@@ -193,7 +193,7 @@ class LimitsForm:
             known = dict.fromkeys((*words, *filter(None, (_value(key, values),))))
             choices = (("", say("limits_none")), *((word, word) for word in known))
         else:
-            hint += f" ({key.kind.words})"
+            hint += f" ({say.word(key.kind.words)})"
         value = _value(key, values)
         return FormField(key.name, key.name, hint, value, choices, lines=key.name in _PLAIN)
 

@@ -24,6 +24,7 @@ from bridge.limits.kinds import (
 )
 from bridge.limits.lists import ALL_TOPICS, Audience, Ids, People, Tools, Topics
 from bridge.limits.times import Blocks, Hours, Pause, Paused, QuietHours
+from bridge.texts import wording
 
 if TYPE_CHECKING:
     from bridge.session import Scope
@@ -58,12 +59,14 @@ class Key(Generic[T]):
         return "" if value is None else self.kind.show(value)
 
 
-def _count(most: int, words: str, *, least: int = 0) -> Number:
+def _count(most: int, unit: str, *, least: int = 0) -> Number:
+    """`unit`: the text `words_…` of the catalogue."""
+    words = wording(f"words_{unit}", least=least, most=most)
     return Number(most, words, least=least)
 
 
 def _usd() -> Number:
-    return Number(MOST_USD, "USD, 0 or more", micro=True, cost=True)
+    return Number(MOST_USD, wording("words_usd"), micro=True, cost=True)
 
 
 PAUSED: Final[Key[Paused]] = Key(
@@ -93,7 +96,7 @@ ANSWER_WHEN: Final = Key(
 )
 CONTEXT_MESSAGES: Final = Key(
     "context_messages",
-    _count(MOST_CONTEXT, f"messages, 0 to {MOST_CONTEXT}"),
+    _count(MOST_CONTEXT, "messages"),
     0,
     "In groups: how many of the newest messages that are not for the bot it keeps in mind, never on "
     "disk, and shows to the model with a question as what others said.",
@@ -124,7 +127,7 @@ BLOCKED: Final[Key[frozenset[str]]] = Key(
 )
 QUESTIONS_PER_MINUTE: Final[Key[int | None]] = Key(
     "questions_per_person_per_minute",
-    _count(1_000, "questions, 0 to 1000"),
+    _count(1_000, "questions"),
     None,
     "How many questions one person may ask within 60 seconds.",
     "6",
@@ -132,7 +135,7 @@ QUESTIONS_PER_MINUTE: Final[Key[int | None]] = Key(
 )
 QUESTIONS_PER_DAY: Final[Key[int | None]] = Key(
     "questions_per_person_per_day",
-    _count(100_000, "questions, 0 to 100000"),
+    _count(100_000, "questions"),
     None,
     "How many questions one person may ask in a day.",
     "40",
@@ -162,14 +165,14 @@ COST_PER_MONTH: Final[Key[int | None]] = Key(
 )
 TOKENS_PER_DAY: Final[Key[int | None]] = Key(
     "tokens_per_day",
-    _count(1_000_000_000_000, "tokens, 0 or more"),
+    _count(1_000_000_000_000, "tokens"),
     None,
     "Tokens read and written for the chat in a day; it works for models without a price too.",
     "500000",
 )
 WARN_AT: Final = Key(
     "warn_at_percent",
-    _count(100, "%, 1 to 100", least=1),
+    _count(100, "percent", least=1),
     80,
     "At how much of the chat's budget its admins are told in private; at 100 % they are in any case.",
     "80",
@@ -245,7 +248,7 @@ WHEN_LIMIT_REACHED: Final = Key(
 )
 LONGEST_ANSWER: Final[Key[int | None]] = Key(
     "longest_answer_characters",
-    _count(100_000, "characters, 200 to 100000", least=200),
+    _count(100_000, "characters", least=200),
     None,
     "Longer answers are cut there.",
     "8000",
@@ -276,7 +279,7 @@ WHO_CAN_TEACH: Final = Key(
 )
 KEEP_DAYS: Final[Key[int | None]] = Key(
     "keep_days",
-    _count(36_500, "days, 1 to 36500", least=1),
+    _count(36_500, "days", least=1),
     None,
     "How many days messages, answers and the notes of days are kept here, where that is less than the "
     "operator keeps them; what the bot knows for good stays.",

@@ -9,11 +9,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from bridge.limits.numbers import Wrong, read_number
-from bridge.suggestions import suggestion
-from bridge.timezones import is_zone, zone_hint
+from bridge.suggestions import nearest
+from bridge.texts import Wording, wording
+from bridge.timezones import is_zone, known_zones
 from bridge.yaml_source import Value
 
 __all__ = [
@@ -37,6 +38,7 @@ _NO = frozenset(("no", "off", "false"))
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 .,()!?/'_-]*(?<! )", re.ASCII)
 _NOT_PLAIN = frozenset(("null", "default", *_YES, *_NO))
+_YES_NO_WORDS: Final = wording("words_yes_no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Kind(Protocol[T]):
     there is one that is as narrow as both."""
 
     @property
-    def words(self) -> str: ...
+    def words(self) -> Wording: ...
 
     @property
     def ordered(self) -> bool: ...
@@ -77,14 +79,14 @@ class YesNo:
     """`narrow`: which of both allows less."""
 
     narrow: bool
-    words: str = "yes or no"
+    words: Wording = _YES_NO_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> bool:
         """Also on, off, true, false."""
         word = _single(written).strip().lower()
         if word not in _YES | _NO:
-            raise Wrong("must be yes or no")
+            raise Wrong("words", words=self.words)
         return word in _YES
 
     def show(self, value: bool) -> str:
@@ -101,7 +103,7 @@ class Number:
     """A number of 0 or more, less is narrower. `micro`: in millionths (money), else whole."""
 
     most: int
-    words: str
+    words: Wording
     least: int = 0
     micro: bool = False
     cost: bool = False
@@ -113,15 +115,11 @@ class Number:
         number = read_number(_without_currency(text) if self.micro else text)
         scaled = number * MICRO if self.micro else number
         if scaled != scaled.to_integral_value():
-            raise Wrong("must have 6 decimals at most" if self.micro else "must be a whole number")
+            raise Wrong("decimals" if self.micro else "not_whole")
         if not self.least <= scaled <= self.most:
-            raise Wrong(f"must be {self.show(self.least)} to {self.show(self.most)}")
+            raise Wrong("range", least=self.show(self.least), most=self.show(self.most))
         if self.cost and known.unpriced:
-            name = known.unpriced[0]
-            raise Wrong(
-                f"cannot be kept to: the model {name} has no price (models.{name}.price in the "
-                "configuration); tokens_per_day works without one"
-            )
+            raise Wrong("no_price", model=known.unpriced[0])
         return int(scaled)
 
     def show(self, value: int) -> str:
@@ -141,16 +139,19 @@ class Choice:
     ordered: bool = True
 
     @property
-    def words(self) -> str:
+    def words(self) -> Wording:
         """All of them."""
-        return " or ".join((", ".join(self.words_in_order[:-1]), self.words_in_order[-1]))
+        *first, last = self.words_in_order
+        return wording("words_choice", first=", ".join(first), last=last)
 
     def read(self, written: Value, known: Known) -> str:
         """In any case, with spaces or hyphens too."""
         word = re.sub(r"[\s-]+", "_", _single(written).strip().lower())
         if word not in self.words_in_order:
-            near = suggestion(word, self.words_in_order)
-            raise Wrong(f"must be {self.words}{near}")
+            near = nearest(word, self.words_in_order)
+            if near is not None:
+                raise Wrong("words_near", words=self.words, near=near)
+            raise Wrong("words", words=self.words)
         return word
 
     def show(self, value: str) -> str:
@@ -170,17 +171,17 @@ class Text:
     ordered: bool = False
 
     @property
-    def words(self) -> str:
+    def words(self) -> Wording:
         """How long it may be."""
-        return f"a text of up to {self.most:,} characters"
+        return wording("words_text", most=f"{self.most:,}")
 
     def read(self, written: Value, known: Known) -> str:
         """As it is written."""
         text = _single(written).strip()
         if not text:
-            raise Wrong("is empty: give a text, or `default` to remove it")
+            raise Wrong("no_text")
         if len(text) > self.most:
-            raise Wrong(f"may have {self.most:,} characters at most; this has {len(text):,}")
+            raise Wrong("too_long", most=f"{self.most:,}", length=f"{len(text):,}")
         return text
 
     def show(self, value: str) -> str:
@@ -199,15 +200,19 @@ class Zone(Text):
     most: int = 64
 
     @property
-    def words(self) -> str:
+    def words(self) -> Wording:
         """By example."""
-        return "an IANA zone such as Europe/Berlin"
+        return wording("words_zone")
 
     def read(self, written: Value, known: Known) -> str:
         """It must be one."""
         name = _single(written).strip()
         if not is_zone(name):
-            raise Wrong(f"is no IANA time zone{zone_hint(name)}")
+            known_here = known_zones()
+            near = nearest(name, known_here)
+            if near is not None:
+                raise Wrong("zone_near", near=near)
+            raise Wrong("no_zone" if known_here else "no_zones")
         return name
 
 
@@ -218,9 +223,9 @@ class Language(Text):
     most: int = 35
 
     @property
-    def words(self) -> str:
+    def words(self) -> Wording:
         """By example."""
-        return "auto, or a code such as de or zh-Hans"
+        return wording("words_language")
 
     def read(self, written: Value, known: Known) -> str:
         """Any code of the right form: models know more languages than the bot's own texts."""
@@ -228,7 +233,7 @@ class Language(Text):
         if code.lower() == "auto":
             return "auto"
         if _LANGUAGE.fullmatch(code) is None:
-            raise Wrong(f"must be {self.words}")
+            raise Wrong("words", words=self.words)
         return code
 
 
@@ -239,18 +244,20 @@ class Model(Text):
     most: int = 40
 
     @property
-    def words(self) -> str:
+    def words(self) -> Wording:
         """Which ones."""
-        return "one of the models that the operator lets chats choose"
+        return wording("words_model")
 
     def read(self, written: Value, known: Known) -> str:
         """It must be one of them."""
         name = _single(written).strip()
         if known.models is not None and name not in known.models:
-            there = ", ".join(known.models)
-            raise Wrong(f"is no model of this bot{suggestion(name, known.models)} (there: {there})")
+            there, near = ", ".join(known.models), nearest(name, known.models)
+            if near is not None:
+                raise Wrong("no_model_near", near=near, there=there)
+            raise Wrong("no_model", there=there)
         if not name or len(name) > self.most:
-            raise Wrong("must be the name of a model")
+            raise Wrong("model_name")
         return name
 
 
@@ -280,7 +287,7 @@ def _escaped(char: str) -> str:
 
 def _single(written: Value) -> str:
     if not isinstance(written, str):
-        raise Wrong("must be a single value")
+        raise Wrong("single")
     return written
 
 

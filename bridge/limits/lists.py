@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from bridge.limits.kinds import Known
 from bridge.limits.numbers import Wrong
-from bridge.suggestions import suggestion
+from bridge.suggestions import nearest
+from bridge.texts import Wording, wording
 from bridge.yaml_source import Value
 
 # Senders that stand for many people: Telegram's anonymous admin, its service account, and the bot
@@ -19,13 +21,17 @@ _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,64}", re.ASCII)
 ALL_TOPICS = frozenset(("all",))
 _TOPIC = re.compile(r"[0-9]{1,20}", re.ASCII)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+_IDS_WORDS: Final = wording("words_ids")
+_TOPICS_WORDS: Final = wording("words_topics")
+_TOOLS_WORDS: Final = wording("words_tools")
+_AUDIENCE_WORDS: Final = wording("words_audience")
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
     """Ids of people: those that are kept out, more is narrower; `wide`: those that may something."""
 
-    words: str = "a list of ids, such as [42, 43]"
+    words: Wording = _IDS_WORDS
     ordered: bool = True
     wide: bool = False
 
@@ -46,7 +52,7 @@ class Ids:
 class Topics:
     """`all`, or ids of topics: fewer is narrower. As a value all is `ALL_TOPICS`."""
 
-    words: str = "all, or a list of ids of topics, such as [12, 40]"
+    words: Wording = _TOPICS_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> frozenset[str]:
@@ -55,7 +61,7 @@ class Topics:
             return ALL_TOPICS
         items = _items(written)
         if not items or any(_TOPIC.fullmatch(item) is None for item in items):
-            raise Wrong(f"must be {self.words}; the number is the last in a topic's link")
+            raise Wrong("topics", words=self.words)
         return frozenset(items)
 
     def show(self, value: frozenset[str]) -> str:
@@ -73,7 +79,7 @@ class Topics:
 class Tools:
     """Names of tools that are off: more is narrower."""
 
-    words: str = "a list of tools, such as [current_time]"
+    words: Wording = _TOOLS_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> frozenset[str]:
@@ -81,11 +87,12 @@ class Tools:
         names = _items(written)
         for name in names:
             if known.tools is not None and name not in known.tools:
-                there = ", ".join(sorted(known.tools))
-                near = suggestion(name, known.tools)
-                raise Wrong(f"names a tool that is not there{near} (there: {there})")
+                there, near = ", ".join(sorted(known.tools)), nearest(name, known.tools)
+                if near is not None:
+                    raise Wrong("no_tool_near", near=near, there=there)
+                raise Wrong("no_tool", there=there)
             if _TOOL.fullmatch(name) is None:
-                raise Wrong("must be a list of tools' names")
+                raise Wrong("tool_names")
         return frozenset(names)
 
     def show(self, value: frozenset[str]) -> str:
@@ -109,7 +116,7 @@ class People:
 class Audience:
     """`members`, `admins`, or a list of ids."""
 
-    words: str = "members, admins, or a list of ids such as [42, 43]"
+    words: Wording = _AUDIENCE_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> People:
@@ -124,9 +131,9 @@ class Audience:
         if len(ids) < len(parts):  # as `show` writes what a ceiling has made of both
             return People(True, frozenset(_ids(list(ids))))
         if not ids:
-            raise Wrong("must not be empty: `paused: yes` keeps everybody out")
+            raise Wrong("nobody")
         if isinstance(written, str) and not any(char.isdigit() for char in written):
-            raise Wrong(f"must be {self.words}")
+            raise Wrong("words", words=self.words)
         return People(False, frozenset(_ids(written)))
 
     def show(self, value: People) -> str:
@@ -146,10 +153,10 @@ class Audience:
 
 def _items(written: Value) -> list[str]:
     if isinstance(written, dict):
-        raise Wrong("must be a list, such as [42, 43]")
+        raise Wrong("no_list")
     found = re.split(r"[,\s]+", written) if isinstance(written, str) else written
     if not all(isinstance(item, str) for item in found):
-        raise Wrong("must be a list of single values")
+        raise Wrong("list_of_single")
     return [item.strip() for item in found if isinstance(item, str) and item.strip()]
 
 
@@ -157,9 +164,9 @@ def _ids(written: Value) -> list[str]:
     items = _items(written)
     for item in items:
         if item in SHARED_IDS:
-            raise Wrong(f"{item} stands for many people (anonymous admins, channels), not for one")
+            raise Wrong("shared_id", id=item)
         if _ID.fullmatch(item) is None or not any(char.isdigit() for char in item):
-            raise Wrong("must be a list of ids (/whoami tells them); names prove nothing")
+            raise Wrong("no_ids")
     return items
 
 

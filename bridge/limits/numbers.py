@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from bridge.texts import wording
+
 _NUMBER = re.compile(
     r"(?P<whole>[0-9][0-9_]{0,15})(?:(?P<mark>[.,])(?P<rest>[0-9]{1,12}))?(?P<unit>[km])?",
     re.ASCII | re.IGNORECASE,
@@ -15,7 +17,14 @@ _GROUP = 3  # digits between two marks of thousands
 
 
 class Wrong(Exception):
-    """A value that cannot be taken; the text says why, and what is allowed."""
+    """A value that cannot be taken; `wording`, the text `fault_…`, says why, and what is allowed."""
+
+    def __init__(self, key: str, /, **values: object) -> None:
+        self.wording = wording(f"fault_{key}", **values)
+        super().__init__(key)
+
+    def __str__(self) -> str:
+        return str(self.wording)
 
 
 def read_number(written: str) -> Decimal:
@@ -25,20 +34,20 @@ def read_number(written: str) -> Decimal:
     """
     text = written.strip()
     if text.startswith("-"):
-        raise Wrong("must be 0 or more")
+        raise Wrong("negative")
     found = _NUMBER.fullmatch(text)
     if found is None:
         grouped = _GROUPED.fullmatch(text)
         if grouped is not None:
-            raise Wrong(f"write it without marks between the digits: {_digits(text)}")
-        raise Wrong("must be a number, such as 500, 0.50, 50k or 1.5m")
+            raise Wrong("grouped", digits=_digits(text))
+        raise Wrong("no_number")
     whole, rest = found["whole"].replace("_", ""), found["rest"]
     if rest is None:
         return Decimal(whole) * _UNITS[(found["unit"] or "").lower()]
     if found["mark"] == "," or (len(rest) == _GROUP and int(whole) > 0):
         unit = found["unit"] or ""
-        readings = f"{_plain(whole, rest)}{unit} or {int(whole + rest)}{unit}"
-        raise Wrong(f"{text} can mean {readings}: write the one that you mean")
+        one, other = f"{_plain(whole, rest)}{unit}", f"{int(whole + rest)}{unit}"
+        raise Wrong("two_readings", text=text, one=one, other=other)
     return Decimal(f"{whole}.{rest}") * _UNITS[(found["unit"] or "").lower()]
 
 

@@ -32,7 +32,7 @@ class Overview:
         if values:
             lines += ["", *values]
         faults = [
-            f"- {line_of(fault)}"
+            f"- {line_of(fault, say)}"
             for one in places_of(address)
             for fault in self._policies.files.state(one).pending
         ]

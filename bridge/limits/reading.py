@@ -13,7 +13,8 @@ from typing import Any
 
 from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
 from bridge.limits.kinds import Known, Wrong, quoted
-from bridge.suggestions import suggestion
+from bridge.suggestions import nearest
+from bridge.texts import Say, Wording, wording
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown
 
 MOST_BYTES = 8 * 1024  # of a chat's file
@@ -38,12 +39,12 @@ class Reading:
 def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading:
     """The lines of a file or message in which `keys` may stand."""
     if len(raw) > MOST_BYTES:
-        return _failed(Fault(1, 1, "syntax", "more than 8 KB: leave out what is not a limit"))
+        return _failed(Fault.of(1, 1, "syntax", wording("fault_8_kb")))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        return _failed(Fault(line, 1, "syntax", "a byte that is no UTF-8: save it as UTF-8"))
+        return _failed(Fault.of(line, 1, "syntax", wording("fault_utf8")))
     lines = mended(text)
     if not any(_COMMENT.sub("", line).strip() for line in lines):
         return Reading()
@@ -89,9 +90,9 @@ def plain_key(written: str) -> str:
     return re.sub(r"[\s_-]+", "_", written.strip().lower()).strip("_")
 
 
-def line_of(fault: Fault) -> str:
+def line_of(fault: Fault, say: Say) -> str:
     """A fault as the chat is told it."""
-    return f"line {fault.line}, {fault.key}: {fault.message}"
+    return say("limits_fault", line=fault.line, key=fault.key, told=fault.said(say))
 
 
 def _failed(fault: Fault) -> Reading:
@@ -107,13 +108,13 @@ def _understood(document: Document, known: Known, keys: Collection[Key[Any]]) ->
     for (written,), (line, column) in _of_top(document):
         name = plain_key(written)
         if name in first:
-            message = f"is there twice; first in line {first[name]}"
-            faults.append(Fault(line, column, name, message))
+            said = wording("fault_twice", first=first[name])
+            faults.append(Fault.of(line, column, name, said))
             continue
         first[name] = line
         key = allowed.get(name)
         if key is None:
-            faults.append(Fault(line, column, shown(name), _unknown(name, allowed)))
+            faults.append(Fault.of(line, column, shown(name), _unknown(name, allowed)))
         elif written in document.values:
             _take(key, document.values[written], (line, column), known, values, removed, faults)
     return Reading(values, tuple(removed), tuple(sorted(faults)))
@@ -140,10 +141,13 @@ def _take(
     try:
         values[key.name] = key.kind.read(written, known)
     except Wrong as error:
-        faults.append(Fault(*place, key.name, str(error)))
+        faults.append(Fault.of(*place, key.name, error.wording))
 
 
-def _unknown(name: str, allowed: Collection[str]) -> str:
+def _unknown(name: str, allowed: Collection[str]) -> Wording:
     if name in BY_NAME:
-        return f"cannot be set here (only {', '.join(allowed)})"
-    return f"unknown key{suggestion(name, allowed)}"
+        return wording("fault_not_here", allowed=", ".join(allowed))
+    near = nearest(name, allowed)
+    if near is None:
+        return wording("fault_unknown")
+    return wording("fault_unknown_near", near=near)

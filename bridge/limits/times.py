@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
 
 from bridge.limits.kinds import Known
 from bridge.limits.lists import Ids
 from bridge.limits.numbers import Wrong
+from bridge.texts import Wording, wording
 from bridge.yaml_source import Value
 
 _NONE = frozenset(("none", "no", "off", "false"))
 _HOURS = re.compile(r"(\d{1,2})[:.](\d\d)\s*(?:-|–|—|to|until)\s*(\d{1,2})[:.](\d\d)")
 _DAY = 24 * 60
+_HOURS_WORDS: Final = wording("words_hours")
+_PAUSE_WORDS: Final = wording("words_pause")
+_BLOCKS_WORDS: Final = wording("words_blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Hours:
 class QuietHours:
     """`22:00-07:00`, or none."""
 
-    words: str = "hours such as 22:00-07:00, or none"
+    words: Wording = _HOURS_WORDS
     ordered: bool = False
 
     def read(self, written: Value, known: Known) -> Hours:
@@ -45,13 +50,13 @@ class QuietHours:
             return Hours()
         found = _HOURS.fullmatch(text)
         if found is None:
-            raise Wrong(f"must be {self.words}")
+            raise Wrong("words", words=self.words)
         begin_hour, begin, end_hour, end = map(int, found.groups())
         if max(begin_hour, end_hour) > 24 or max(begin, end) > 59:
-            raise Wrong("must be times of a day, from 00:00 to 24:00")
+            raise Wrong("hours")
         hours = Hours((begin_hour * 60 + begin) % _DAY, (end_hour * 60 + end) % _DAY)
         if hours.begin == hours.end:
-            raise Wrong("begins and ends at the same time: give other hours, or none")
+            raise Wrong("no_hours")
         return hours
 
     def show(self, value: Hours) -> str:
@@ -92,7 +97,7 @@ def read_until(text: str) -> datetime:
             raise ValueError
         return datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00")
     except ValueError:
-        raise Wrong("needs a time such as until 2026-11-30 18:00 UTC") from None
+        raise Wrong("until") from None
 
 
 def is_paused(value: Paused, now: datetime) -> bool:
@@ -104,7 +109,7 @@ def is_paused(value: Paused, now: datetime) -> bool:
 class Pause:
     """Yes, no, or until a time; longer is narrower."""
 
-    words: str = "yes, no, or until 2026-11-30 18:00 UTC"
+    words: Wording = _PAUSE_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> Paused:
@@ -115,7 +120,7 @@ class Pause:
             return word in _YES
         if word.startswith("until"):
             return read_until(text)
-        raise Wrong("must be yes or no, or until 2026-11-30 18:00 UTC")
+        raise Wrong("words", words=self.words)
 
     def show(self, value: Paused) -> str:
         """As it is written."""
@@ -139,7 +144,7 @@ class Blocks:
     """Ids of people that are kept out, for good or until a time: more is narrower. As a value they are
     texts, `42` or `43 until 2026-11-30 18:00 UTC`."""
 
-    words: str = "a list of ids, such as [42, 43 until 2026-11-30 18:00 UTC]"
+    words: Wording = _BLOCKS_WORDS
     ordered: bool = True
 
     def read(self, written: Value, known: Known) -> frozenset[str]:
@@ -161,9 +166,7 @@ class Blocks:
 def _block(item: object, known: Known) -> str:
     found = _BLOCK.fullmatch(item.strip()) if isinstance(item, str) else None
     if found is None:
-        raise Wrong(
-            "must be a list of ids, each alone or with a time: 43 until 2026-11-30 18:00 UTC"
-        )
+        raise Wrong("blocks")
     (person,) = Ids().read([found["id"]], known)
     return f"{person} {until_text(read_until(found['until']))}" if found["until"] else person
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from channels.base import Capabilities
@@ -25,6 +26,22 @@ class _CommandNames:
 
     def __format__(self, name: str) -> str:
         return f"{self.prefix}{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text of the catalogue with its values, not yet in a language; as a `str` it is English."""
+
+    key: str
+    values: tuple[tuple[str, object], ...] = ()
+
+    def __str__(self) -> str:
+        return _loaded().say(FALLBACK, self.key, **dict(self.values))
+
+
+def wording(key: str, /, **values: object) -> Wording:
+    """The text `key` with these values, of which some may be wordings themselves."""
+    return Wording(key, tuple(values.items()))
 
 
 class Texts:
@@ -55,8 +72,14 @@ class Texts:
 
     def say(self, language: str, key: str, /, **values: object) -> str:
         """The text `key`, with `values` filled in. Raises `KeyError` for an unknown key."""
-        usual = {"cmd": _CommandNames(_USUAL.command_prefix)}
-        return self.catalogue[language][key].format(**usual | values)
+        usual: dict[str, object] = {"cmd": _CommandNames(_USUAL.command_prefix)}
+        filled = {
+            name: self.say(language, value.key, **dict(value.values))
+            if isinstance(value, Wording)
+            else value
+            for name, value in (usual | values).items()
+        }
+        return self.catalogue[language][key].format(**filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +93,12 @@ class Say:
     def __call__(self, key: str, /, **values: object) -> str:
         commands = _CommandNames(self.capabilities.command_prefix)
         return self.texts.say(self.language, key, cmd=commands, **values)
+
+    def word(self, wording: Wording) -> str:
+        """The same for a wording."""
+        return self(wording.key, **dict(wording.values))
+
+
+@cache
+def _loaded() -> Texts:
+    return Texts.load()

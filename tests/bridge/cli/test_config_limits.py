@@ -105,7 +105,7 @@ def test_check_reads_all_files(options: Options, capsys: pytest.CaptureFixture[s
         check(options)
     lines = str(failed.value).splitlines()
     assert lines[0].startswith(f"{two}:1:1 tokens_per_day: cannot be set here")
-    assert lines[1] == f"{one}:1:1 paused: must be yes or no, or until 2026-11-30 18:00 UTC"
+    assert lines[1] == f"{one}:1:1 paused: must be yes, no, or until 2026-11-30 18:00 UTC"
     assert lines[2].startswith(f"{one}:2:1 foo: unknown key")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from bridge.limits.keys import INSTRUCTIONS
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.reading import read
+from bridge.texts import Texts
 from channels.base import Address
 from memory.policies import PolicyPlace
 from tests.bridge.bed import Bed, bed
@@ -78,6 +80,31 @@ async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -
         told = await limits(it, "set cost_per_day_usd 12")
         assert "cost_per_day_usd: 12.00 is above what you may set (10.00)" in told
         assert not group_file(tmp_path).exists()
+
+
+async def test_faults_are_told_in_the_chats_language_and_logged_in_english(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bed(tmp_path, language="zh") as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "set\ncost_per_month_usd: 0,50\npasued: yes\nwho_can_ask: ana")
+        assert "第 1 行，cost_per_month_usd：0,50 可以是 0.50 或 50：请写你要的那一个" in told
+        assert "第 2 行，pasued：没有这个键，是不是 paused？" in told
+        assert "第 3 行，who_can_ask：必须是：members、admins，或 id 的列表" in told
+        write(tmp_path, "blocked: [42\n")
+        assert "语法" in await limits(it)
+    assert ".yaml:" in caplog.text
+    assert "syntax: expected" in caplog.text
+
+
+def test_every_wording_of_a_fault_is_in_the_catalogue_and_none_is_left_over() -> None:
+    sources = "".join(path.read_text("utf-8") for path in Path("bridge").rglob("*.py"))
+    used = set(re.findall(r'wording\(\s*"((?:fault|words)_\w+)"', sources))
+    wrong = "".join(re.findall(r"Wrong\([^)]*", sources))
+    used |= {f"fault_{key}" for key in re.findall(r'"(\w+)"', wrong)}
+    used |= {f"words_{unit}" for unit in re.findall(r'_count\([^"]+"(\w+)"', sources)}
+    there = {key for key in Texts.load().catalogue["en"] if key.startswith(("fault_", "words_"))}
+    assert there == used
 
 
 async def test_only_admins_change_and_a_no_is_said_once_an_hour(tmp_path: Path) -> None:
@@ -172,7 +199,7 @@ async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_p
         assert "paused" in await it.ask("Hi", chat=GROUP, private=False)
         write(tmp_path, "paused: maybe\ntokens_per_day: 1\n")
         shown = await limits(it)
-        assert "line 1, paused: must be yes or no" in shown
+        assert "line 1, paused: must be yes, no, or until" in shown
         assert "`paused: yes`" in shown
         assert "mended in the file" in await limits(it, "set language de")
     async with bed(tmp_path, ["One."]) as it:  # after a restart

@@ -10,8 +10,10 @@ from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
 from bridge.limits.lists import People
 from bridge.limits.reading import MOST_BYTES, line_of, read
+from bridge.texts import Say, Texts
 from tests.bridge.limits.values import MODELS, TOOLS, layers
 
+ENGLISH = Say(Texts.load(), "en")
 KNOWN = Known(models=MODELS, tools=TOOLS)
 
 
@@ -25,7 +27,7 @@ def value(line: str) -> object:
 def fault(text: str, known: Known = KNOWN) -> str:
     reading = read(text.encode(), known)
     assert len(reading.faults) == 1, reading
-    return line_of(reading.faults[0])
+    return line_of(reading.faults[0], ENGLISH)
 
 
 @given(layers)
@@ -99,7 +101,7 @@ def test_what_can_mean_one_thing_is_understood(line: str, expected: object) -> N
         ("tokens_per_day: null", "is empty"),
         ('tokens_per_day: ""', "is empty"),
         ("longest_answer_characters: 10", "must be 200 to 100000"),
-        ("paused: 12:30", "must be yes or no"),
+        ("paused: 12:30", "must be yes, no, or until"),
         ("tokens_per_dy: 1", "unknown key, did you mean tokens_per_day?"),
         ("who_can_ask: []", "must not be empty"),
         ("who_can_ask: ana", "must be members, admins"),
@@ -126,7 +128,7 @@ def test_what_cannot_is_refused_with_its_reason(text: str, told: str) -> None:
 
 def test_all_faults_come_at_once_with_their_lines() -> None:
     text = "paused: no\ncost_per_day_usd: 0,50\n\ntokens per day: many\nfoo: 1\n"
-    found = [line_of(fault) for fault in read(text.encode(), KNOWN).faults]
+    found = [line_of(fault, ENGLISH) for fault in read(text.encode(), KNOWN).faults]
     assert [line.split(":")[0] for line in found] == [
         "line 2, cost_per_day_usd",
         "line 4, tokens_per_day",
