@@ -255,6 +255,7 @@ class AgentBridge:
         message = await self.chats.take(received)
         if message is None:
             return
+        self._policies.learn(message.address, message.sender.timezone)
         await self._policies.read(message.address)
         if message.joined:
             await self.door.joined(message)

@@ -46,7 +46,9 @@ def load(path: Path, environ: Mapping[str, str]) -> Config:
     _resolve(document, references, _switched_on(document.values))
     document.faults += cross_faults(document)
     if ("timezone",) not in document.positions:
-        document.values["timezone"] = default_zone(environ)
+        zone = default_zone(environ)
+        if zone is not None:
+            document.values["timezone"] = zone
     try:
         config = Config.model_validate(document.values)
     except ValidationError as error:

@@ -57,12 +57,13 @@ def from_environment(environ: Mapping[str, str]) -> Config:
     if faults:
         channels.pop("slack", None)
     document: dict[str, Any] = {
-        "timezone": default_zone(environ),
         "channels": channels,
         # In a terminal the log would run through the conversation.
         "log": {"level": "INFO" if channels else "WARNING"},
         **model,
     }
+    if (zone := default_zone(environ)) is not None:
+        document["timezone"] = zone
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
@@ -76,8 +77,9 @@ def from_environment(environ: Mapping[str, str]) -> Config:
     raise ConfigError(ENVIRONMENT, faults)
 
 
-def default_zone(environ: Mapping[str, str]) -> str:
-    """The system's time zone; UTC, with a warning, when the system names none.
+def default_zone(environ: Mapping[str, str]) -> str | None:
+    """The system's time zone; None, with a warning, when the system names none: then chats are in UTC
+    until they tell theirs.
 
     Raises `ConfigError` when TZ is not an IANA name.
     """
@@ -87,8 +89,11 @@ def default_zone(environ: Mapping[str, str]) -> str:
         raise ConfigError(ENVIRONMENT, [Fault(0, 0, "TZ", message)])
     zone = system_zone(environ)
     if zone is None:
-        log.warning("no time zone is known, UTC is used: set timezone in the config, or TZ")
-    return zone or "UTC"
+        log.warning(
+            "no time zone is known: UTC is used where a chat does not tell its own;"
+            " set timezone in the config, or TZ"
+        )
+    return zone
 
 
 def _model(given: Mapping[str, str]) -> dict[str, Any]:

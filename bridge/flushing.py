@@ -115,6 +115,10 @@ class Flushing:
         """Whether their memory is."""
         return self._is_on is None or await self._is_on(owner)
 
+    async def has_noted(self, session: int) -> bool:
+        """Whether anything of the session has gone into a day file."""
+        return await self._marks.has_any(session)
+
     async def leave(self, session: int, scope: str, zone: tzinfo) -> None:
         """What a run's context is about to lose is in the files when this returns; a digest where the
         model fails, is slow, or may not be asked. `zone`: where its days begin, as far as nothing is

@@ -274,6 +274,11 @@ class Config(_Section):
         return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
     @property
+    def zone_is_known(self) -> bool:
+        """Whether somebody has said it: the configuration or the system."""
+        return "timezone" in self.model_fields_set
+
+    @property
     def local_model(self) -> bool:
         """Whether the model that is embedded in this machine answers, for want of a provider."""
         return not self.providers

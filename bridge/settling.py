@@ -27,6 +27,7 @@ from bridge.overnight import overnight
 from bridge.run_memory import RunMemory, receipt_lines
 from bridge.texts import Say
 from bridge.turn_plan import TurnPlan, TurnServices
+from bridge.zone_question import zone_question
 from channels.base import Button, OutboundReply, ReplySink
 from memory.errors import StoreError
 from memory.outbox import NewReply, OutboxReply
@@ -125,8 +126,8 @@ class Settling:
         memory = self._ran.memory
         buttons = () if memory is None else await memory.undo_buttons(self._say)
         if outcome.ending == "completed":
-            told, more = await self._overnight()
-            text, buttons = (f"{text}\n\n{told}" if told else text), (*buttons, *more)
+            for told, more in (await self._overnight(), await self._zone_question()):
+                text, buttons = (f"{text}\n\n{told}" if told else text), (*buttons, *more)
         parts = await self._sink.compose(
             OutboundReply(text, buttons=buttons, silent=self._plan.quiet)
         )
@@ -159,6 +160,14 @@ class Settling:
             return "", ()
         chat = memory.sharing.chat(self._plan.question.newest.address)
         return await overnight(memory.nights, chat, self._say)
+
+    async def _zone_question(self) -> tuple[str, tuple[Button, ...]]:
+        agent, memory = self._ran.agent, self._ran.memory
+        said = () if agent is None else agent.last_run_new_messages
+        remembered = memory is not None and bool(memory.receipts)
+        return await zone_question(
+            self._services, self._plan, said, remembered=remembered, say=self._say
+        )
 
     def _postpone(self, down: ProviderDown) -> bool:
         """Whether the question waits for the provider; a stopped one does not."""

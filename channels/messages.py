@@ -31,11 +31,14 @@ class Sender:
     """Who wrote. `id` is the platform's stable id, the only thing that rights are checked against.
 
     `name` is what they call themselves: untrusted text. `language` is a BCP 47 tag of their client.
+    `timezone` is what their profile says, in private chats of platforms that have one: an IANA name,
+    untrusted.
     """
 
     id: str
     name: str
     language: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

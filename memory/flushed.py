@@ -62,6 +62,13 @@ class FlushMarks:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def has_any(self, session: int) -> bool:
+        """Whether there is a mark of the session."""
+        rows = await self._database.read(
+            "SELECT 1 FROM flushed WHERE session_id = ? LIMIT 1", (session,)
+        )
+        return bool(rows)
+
     async def waiting(self, session: int) -> Waiting:
         """The oldest messages that are not flushed, `MOST_AT_ONCE` at most."""
         marks = await self._database.read(

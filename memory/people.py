@@ -82,6 +82,16 @@ class People:
         )
         return str(rows[0][0]) if rows and rows[0][0] else None
 
+    async def timezone(self, channel: str, account: str, chat: str) -> str | None:
+        """What the profile of who writes in a private chat has said last."""
+        rows = await self._database.read(
+            "SELECT json_extract(body, '$.sender.timezone') FROM inbox WHERE channel = ?"
+            " AND account = ? AND chat = ? AND body IS NOT NULL AND json_valid(body)"
+            " AND json_extract(body, '$.sender.timezone') IS NOT NULL ORDER BY id DESC LIMIT 1",
+            (channel, account, chat),
+        )
+        return str(rows[0][0]) if rows else None
+
     async def tell_once(self, key: str, every: timedelta) -> bool:
         """Whether to tell now: true when `key` was not told within the last `every`. A time that is
         still to come is none: the clock was set back."""

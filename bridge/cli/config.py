@@ -53,7 +53,9 @@ async def _show_chat(options: Options, config: Config) -> None:
     address = _address(options)
     try:
         async with _files(options, config) as files:
-            policies = ChatPolicies(layers_of(config), files, lambda found: [found.chat])
+            policies = ChatPolicies(
+                layers_of(config), files, lambda found: [found.chat], _no_profile
+            )
             await policies.read(address)
     except StoreError as error:
         raise CommandFailed(str(error)) from None
@@ -67,6 +69,10 @@ async def _show_chat(options: Options, config: Config) -> None:
     for place in places_of(address):
         for line in located(files.path(place), files.state(place).pending):
             tell(f"{line}; what held before holds on")
+
+
+async def _no_profile(_channel: str, _account: str, _chat: str) -> None:
+    """What a person's profile says is not told here."""
 
 
 @asynccontextmanager

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import Changes, Refused
-from bridge.limits.keys import BLOCKED, MODEL, PAUSED, Key
-from bridge.limits.policies import ChatPolicies, places_of
+from bridge.limits.keys import BLOCKED, MODEL, PAUSED, TIMEZONE, Key
+from bridge.limits.policies import ChatPolicies, places_of, zone_of
 from bridge.limits.rights import LimitRights
 from bridge.limits.times import standing, until_text
 from bridge.texts import Say
+from bridge.zone_question import ZONE
 from channels.base import Button, InboundMessage
 from memory.conversations import SessionPlace
 from memory.policies import PolicyPlace
@@ -63,8 +64,8 @@ class ChatCommands:
 
     @property
     def presses(self) -> Handlers:
-        """The buttons under `/model`."""
-        return {CHOOSE: self._chosen}
+        """The buttons under `/model`, and those that ask for a time zone."""
+        return {CHOOSE: self._chosen, ZONE: self._zone}
 
     # Pauses and blocks -------------------------------------------------------------------------------
 
@@ -128,6 +129,19 @@ class ChatCommands:
     async def _chosen(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
         name = message.press.value if message.press is not None else ""
         return await self._set(message, MODEL, name, say)
+
+    async def _zone(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        """In their private chat everybody says where they are."""
+        if message.press is None or not message.address.private:
+            return Answer("", spent=True)
+        zone = message.press.value
+        plan = await self._changes.plan(places_of(message.address)[0], f"{TIMEZONE.name}: {zone}")
+        if isinstance(plan, Refused):
+            return Answer(plan.told(say))
+        await self._changes.apply(plan, message, say)
+        policy = self._policies.of(message.address, message.sender.id)
+        now = f"{datetime.now(zone_of(policy)):%H:%M}"
+        return Answer(say("zone_set", zone=zone, now=now), spent=True)
 
     # How -------------------------------------------------------------------------------------------
 

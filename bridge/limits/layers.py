@@ -35,9 +35,10 @@ def layers_of(config: Config) -> PolicyLayers:
         )
         if section is not None
     }
+    zone = {TIMEZONE.name: config.timezone} if config.zone_is_known else {}
     return PolicyLayers(
         top={
-            TIMEZONE.name: config.timezone,
+            **zone,
             LANGUAGE.name: config.language,
             MODEL.name: config.model,
             CONVERSATION.name: config.conversation,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -13,12 +13,16 @@ from bridge.limits.files import PolicyFiles
 from bridge.limits.keys import QUIET_HOURS, TIMEZONE
 from bridge.limits.kinds import Known
 from bridge.limits.policy import Layer, Policy, Values, resolve
+from bridge.timezones import is_zone
 from channels.base import Address
 from memory.chats import ChatPlace, Chats
 from memory.database import Database
+from memory.people import People
 from memory.policies import PolicyPlace, PolicyStore
 
 CONFIG = "configuration"
+PROFILE = "profile"  # of the person on the platform
+MOST_KNOWN = 20_000  # private chats whose profiles' zones are kept in mind
 
 
 def _none() -> Values:
@@ -38,14 +42,21 @@ class PolicyLayers:
 
 
 class ChatPolicies:
-    """`names(address)`: all ids that a chat has and had. `read` before `of`."""
+    """`names(address)`: all ids that a chat has and had; `told_zone(channel, account, chat)`: the time
+    zone that the person's profile said last, as far as it is stored. `read` before `of`."""
 
     def __init__(
-        self, layers: PolicyLayers, files: PolicyFiles, names: Callable[[Address], Sequence[str]]
+        self,
+        layers: PolicyLayers,
+        files: PolicyFiles,
+        names: Callable[[Address], Sequence[str]],
+        told_zone: Callable[[str, str, str], Awaitable[str | None]],
     ) -> None:
         self.layers = layers
         self.files = files
         self._names = names
+        self._told_zone = told_zone
+        self._zones: dict[tuple[str, str, str], str] = {}  # of private chats; '': none is known
 
     def is_of(self, address: Address, chat: str) -> bool:
         """Whether this is or was an id of the chat."""
@@ -56,6 +67,18 @@ class ChatPolicies:
         former = [name for name in self._names(address) if name != address.chat]
         for place in places_of(address):
             await self.files.read(place, former)
+        here = (address.channel, address.account, address.chat)
+        if not address.private or TIMEZONE.name in self.layers.top or here in self._zones:
+            return
+        zone = await self._told_zone(*here) or ""
+        if len(self._zones) >= MOST_KNOWN:
+            self._zones.clear()
+        self._zones.setdefault(here, zone if is_zone(zone) else "")
+
+    def learn(self, address: Address, zone: str | None) -> None:
+        """The profile of who has just written there says so."""
+        if address.private and zone and is_zone(zone):
+            self._zones[address.channel, address.account, address.chat] = zone
 
     def of(self, address: Address, person: str) -> Policy:
         """What holds for the person there, as of the last `read`."""
@@ -64,7 +87,9 @@ class ChatPolicies:
     def layers_of(self, address: Address, person: str) -> list[Layer]:
         """Everything that is set for the person there, the weakest first."""
         layers, channel = self.layers, address.channel
+        zone = self._zones.get((channel, address.account, address.chat))
         found = [
+            Layer(PROFILE, {TIMEZONE.name: zone} if zone else {}),
             Layer(CONFIG, layers.top),
             Layer("defaults", layers.defaults),
             Layer(f"channels.{channel}.defaults", layers.channels.get(channel, {})),
@@ -86,7 +111,8 @@ def chat_policies(
     def names(address: Address) -> Sequence[str]:
         return sorted(chats.names(ChatPlace(address.channel, address.account, address.chat)))
 
-    return ChatPolicies(layers, PolicyFiles(data, PolicyStore(database), known), names)
+    files = PolicyFiles(data, PolicyStore(database), known)
+    return ChatPolicies(layers, files, names, People(database).timezone)
 
 
 def places_of(address: Address) -> list[PolicyPlace]:

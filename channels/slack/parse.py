@@ -59,10 +59,11 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What users.info tells: `language` is a BCP 47 tag."""
+    """What users.info tells: `language` is a BCP 47 tag, `timezone` an IANA name."""
 
     name: str
     language: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def parse(
     Raises `KeyError`, `TypeError` or `ValueError` when the payload is not what Slack documents.
     """
     message = _parsed(body, bot, people, now)
+    if message is not None and message.address.private:
+        message = replace(message, sender=_with_zone(message.sender, people))
     return message if message is None or overhear or is_for_us(message) else None
 
 
@@ -369,6 +372,11 @@ def _shared(event: Json) -> list[Json]:
 def _sender(user: str, people: Mapping[str, Person]) -> Sender:
     person = people.get(user, Person(user))
     return Sender(user, person.name, person.language)
+
+
+def _with_zone(sender: Sender, people: Mapping[str, Person]) -> Sender:
+    person = people.get(sender.id)
+    return sender if person is None else replace(sender, timezone=person.timezone)
 
 
 def _names(people: Mapping[str, Person]) -> dict[str, str]:

@@ -117,8 +117,8 @@ def _standing(user: Mapping[str, Any], team: str) -> Standing:
 def _person(user: dict[str, Any]) -> Person:
     profile: dict[str, Any] = user.get("profile") or {}
     name = profile.get("display_name") or user.get("real_name") or user["name"]
-    locale = user.get("locale")
-    return Person(str(name), str(locale) if locale else None)
+    locale, zone = user.get("locale"), user.get("tz")
+    return Person(str(name), str(locale) if locale else None, str(zone) if zone else None)
 
 
 def _now() -> float:

@@ -119,6 +119,7 @@ class Bed:
         person_usd: float | None = None,
         shared: Sequence[str] = (),
         memory_share: float = 1,
+        zone: str | None = "UTC",
     ) -> None:
         self.database = database
         self.provider = provider
@@ -128,7 +129,7 @@ class Bed:
         choice = ModelChoice(models, {model.name: model for model in (*models, *others)})
         gate = MonthlyGate(usage, limit_usd=limit_usd, zone=UTC, person_usd=person_usd)
         top = {
-            "timezone": "UTC",
+            **({} if zone is None else {"timezone": zone}),
             "language": language or "auto",
             "conversation": scope,
             "who_can_stop": who_can_stop,
@@ -223,6 +224,7 @@ async def bed(
     person_usd: float | None = None,
     shared: Sequence[str] = (),
     memory_share: float = 1,
+    zone: str | None = "UTC",
 ) -> AsyncGenerator[Bed]:
     database = await Database.open(folder / "galata.db")
     try:
@@ -245,6 +247,7 @@ async def bed(
                 person_usd=person_usd,
                 shared=shared,
                 memory_share=memory_share,
+                zone=zone,
             )
             await made.services.chats.load()
             await made.access.load()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridge import environment
+from bridge.limits.keys import TIMEZONE
+from bridge.limits.layers import layers_of
 from bridge.timezones import is_zone, system_zone, zone_hint
 
 
@@ -37,8 +39,13 @@ def test_utc_is_used_with_a_warning_only(
 ) -> None:
     monkeypatch.setattr(environment, "system_zone", lambda environ: None)
     with caplog.at_level(logging.WARNING):
-        assert environment.default_zone({}) == "UTC"
+        config = environment.from_environment({})
+    assert (config.timezone, config.zone_is_known) == ("UTC", False)
+    assert TIMEZONE.name not in layers_of(config).top
     assert "UTC is used" in caplog.text
+    monkeypatch.setattr(environment, "system_zone", lambda environ: "Asia/Tokyo")
+    known = environment.from_environment({})
+    assert (known.zone_is_known, layers_of(known).top[TIMEZONE.name]) == (True, "Asia/Tokyo")
 
 
 @pytest.mark.parametrize("name", ["", "Mars/Base", "/etc/passwd", "../UTC", "Europe", "a\0b"])

@@ -245,11 +245,13 @@ async def test_a_message_is_stored_in_time_when_names_do_not_come(
 async def test_names_and_languages_are_asked_for_once(
     server: SlackServer, listening: Listening, inbox: Inbox
 ) -> None:
-    dm = server.dm(server.user("Ana", locale="zh-CN"))
+    ana = server.user("Ana", locale="zh-CN")
+    dm = server.dm(ana)
     dm.send("one")
     dm.send("two")
     messages = await inbox.wait_for(2)
     assert {(m.sender.name, m.sender.language) for m in messages} == {("Ana", "zh-CN")}
+    assert {m.sender.timezone for m in messages} == {ana.tz}
     assert len(server.calls_to("users.info")) == 1
 
 

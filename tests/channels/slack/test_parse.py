@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.command_table import NAMES
-from channels.base import Address, Command, InboundMessage, Press
+from channels.base import Address, Command, InboundMessage, Press, Sender
 from channels.slack.parse import COMMANDS, Bot, Person, asker, parse, people_in, time_of
 from tests.servers.slack import Message, SlackServer
 
@@ -153,11 +153,19 @@ def test_names_appear_where_people_are_mentioned(world: SlackServer) -> None:
     dm = world.dm(ana)
     payload = dm.send(f"ask {bo.mention}", deliver=False).events[0].payload
     assert people_in(payload) == (ana.id, bo.id)
-    people = {ana.id: Person("Ana", "pt-BR"), bo.id: Person("Bo")}
+    people = {ana.id: Person("Ana", "pt-BR", "America/Bahia"), bo.id: Person("Bo")}
     message = read(world, payload, people)
     assert message is not None
     assert message.text == "ask @Bo"
-    assert (message.sender.name, message.sender.language) == ("Ana", "pt-BR")
+    assert message.sender == Sender(ana.id, "Ana", "pt-BR", "America/Bahia")
+
+
+def test_where_somebody_lives_is_no_matter_of_a_channels(world: SlackServer) -> None:
+    ana = world.user("Ana")
+    sent = world.channel("general", members=[ana]).send("<@BOT> hi", deliver=False)
+    people = {ana.id: Person("Ana", "pt-BR", "America/Bahia")}
+    read_ = [read(world, event.payload, people) for event in sent.events]
+    assert {m.sender for m in read_ if m is not None} == {Sender(ana.id, "Ana", "pt-BR")}
 
 
 def test_files_are_told_apart(world: SlackServer) -> None:
