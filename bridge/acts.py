@@ -161,10 +161,16 @@ class Acts:
         return self._notices.say(message)(key, count=len(rows))
 
     async def _answer_stored_stop(self, message: InboundMessage, inbox_id: int) -> None:
-        """What it has dropped is told, since it can be had after all."""
-        key, person = self._place_of(message).key, message.sender.id
-        dropped = await self._services.inbox.dropped(key, person, message.event)
-        await self._answer_stop(message, inbox_id, Stopped(waiting=dropped))
+        """What it has dropped is told, since it can be had after all. A run that it ended tells it
+        itself; by now there is nothing to see of it any more."""
+        inbox, key, person = self._services.inbox, self._place_of(message).key, message.sender.id
+        dropped = await inbox.dropped(key, person, message.event)
+        ended = await inbox.ended_by(inbox_id)
+        if dropped or ended is None:
+            await self._answer_stop(message, inbox_id, Stopped(waiting=dropped))
+        else:
+            stopped = self._notices.say(message)("stopped") if ended == "work" else ""
+            await self._answer(message, inbox_id, Answer(stopped))
 
     async def _answer_stop(
         self, message: InboundMessage, inbox_id: int | None, stopped: Stopped

@@ -188,8 +188,9 @@ class Inbox:
         """Store a stop and close the messages that it has stopped, in one transaction: a crash right
         after brings none of them back, nor what of the run's reply is not sent yet. Those that were
         waiting can be opened again (`reopen`). The stop's row id, or None when it is stored
-        already."""
+        already; its row keeps what it has ended (`ended_by`) until it is answered."""
         now = stamp()
+        ended = "run" if run_id is not None else "work" if running else None
 
         def op(connection: sqlite3.Connection) -> int | None:
             connection.executemany(
@@ -204,9 +205,16 @@ class Inbox:
             connection.execute(
                 "UPDATE outbox SET halted = 1 WHERE key = ? AND state = 'open'", (run_id,)
             )
-            return _put(connection, entry)
+            id_ = _put(connection, entry)
+            connection.execute("UPDATE inbox SET outcome = ? WHERE id = ?", (ended, id_))
+            return id_
 
         return await self._database.write(op)
+
+    async def ended_by(self, stop_id: int) -> str | None:
+        """What a stop that is not answered yet has ended: a `run`, other `work`, or nothing."""
+        rows = await self._database.read("SELECT outcome FROM inbox WHERE id = ?", (stop_id,))
+        return rows[0][0] if rows else None
 
     async def reopen(self, session_key: str, person: str, stop_event: str) -> list[InboxRow]:
         """Open the messages again that this stop of that person has dropped while they waited."""

@@ -207,9 +207,22 @@ async def test_a_run_that_was_stopped_and_not_settled_is_ended_in_the_chat(tmp_p
         after = killed(it, tmp_path)
     async with bed(after) as it:
         await started(it)
-        assert "Stopped." in it.channel.finals
+        assert it.channel.finals == ["Stopped."], "and not that nothing was running"
         assert it.provider.requests == []
         assert await rows(it, "SELECT state, outcome FROM runs") == [("settled", "cancelled")]
+        assert await rows(it, "SELECT 1 FROM inbox WHERE state = 'open'") == []
+
+
+async def test_a_stop_of_a_command_at_work_is_told_though_the_process_died(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        compact, stop = it.channel.message("/compact"), it.channel.message("/cancel")
+        await it.services.inbox.put(entry(compact, PLACE, "act"))
+        key = ("fake", "bot", "1", compact.event)
+        await it.services.inbox.put_stop(entry(stop, PLACE, "act"), [key], ())
+        after = killed(it, tmp_path)
+    async with bed(after) as it:
+        await started(it)
+        assert it.channel.finals == ["Stopped."]
 
 
 @pytest.mark.parametrize("stop", ["/cancel", "stop"])
