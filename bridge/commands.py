@@ -21,6 +21,7 @@ from bridge.lanes import Lanes
 from bridge.limits.chat_commands import ChatCommands
 from bridge.limits.command import LimitsCommand
 from bridge.limits.keys import MODEL
+from bridge.limits.policies import zone_of
 from bridge.memory_commands import TIDY, MemoryCommands
 from bridge.memory_presses import MemoryPresses
 from bridge.outage import Outages
@@ -71,6 +72,7 @@ class Commands:
         self._models = models
         self._context = ContextCommands(services, models, outages)
         self._lanes = lanes
+        self._outages = outages
         self._tokens = tokens
         self._memory = memory
         self._privacy = privacy
@@ -273,6 +275,7 @@ class Commands:
         since = say("never") if size.started_at is None else self._local(size.started_at)
         policy = services.policies.of(message.address, message.sender.id)
         model = self._models.named(policy[MODEL])[0]
+        next_try = self._outages.next_try(place.key)
         text = say(
             "status",
             model=model.name,
@@ -284,10 +287,13 @@ class Commands:
             + used.cache_read_tokens
             + used.cache_write_tokens,
             running=say("yes" if self._lanes.busy(place.key) else "no"),
-            waiting=await services.inbox.waiting(place.key),
+            waiting=await services.inbox.waiting(place.key, begun=next_try is not None),
             cost=usd(spent),
             limit=usd(services.gate.limit_microusd),
         )
+        if next_try is not None:
+            until = f"{next_try.astimezone(zone_of(policy)):%H:%M}"
+            text += "\n" + say("waits_for_provider", until=until)
         if model.price is None:
             text += "\n" + say("no_price", model=model.name)
         if self._is_owner(message):

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 # A run that does not end this many seconds after its cancel is left behind: the lane goes on.
 CANCEL_GRACE_S = 0.8
 SETTLE_GRACE_S = 3.0  # for a delivery under way when the process is stopping
+# A "stop" so many seconds after its person's run is about it still: the end came in while they typed.
+LATELY_S = 4.0
 LONGEST_PAUSE_S = 60  # after a lane failed again and again
 
 Ending = Literal["completed", "cancelled", "failed", "interrupted"]
@@ -80,6 +82,7 @@ class Lanes:
         self._group = group
         self._work = work
         self._lanes: dict[str, _Lane] = {}
+        self._ended: dict[str, tuple[str, float]] = {}  # whose run was the last, and when it ended
         self._closing = False
 
     def wake(self, session_key: str) -> None:
@@ -108,6 +111,16 @@ class Lanes:
             return None
         run = lane.active or lane.last
         return run.ended_as if run is not None else None
+
+    def ended_lately(self, session_key: str, person: str) -> bool:
+        """Whether the session's last run was this person's and has ended `LATELY_S` ago at most."""
+        whose, at = self._ended.get(session_key, ("", 0.0))
+        return whose == person and asyncio.get_running_loop().time() - at <= LATELY_S
+
+    def _note_end(self, run: ActiveRun) -> None:
+        now = asyncio.get_running_loop().time()
+        lately = {key: end for key, end in self._ended.items() if now - end[1] <= LATELY_S}
+        self._ended = {**lately, run.session_key: (run.person, now)}
 
     def all_active(self) -> list[ActiveRun]:
         """The runs of all sessions."""
@@ -154,6 +167,7 @@ class Lanes:
             raise
         finally:
             lane.last, lane.active = run, None
+            self._note_end(run)
 
     async def close(self, patience_s: float) -> None:
         """Start nothing more, give running work `patience_s` seconds, then interrupt it."""

@@ -136,11 +136,13 @@ class Outages:
 
     def must_wait(self, session: str) -> bool:
         """Whether the session's question still waits for its provider's next try."""
+        return self.next_try(session) is not None
+
+    def next_try(self, session: str) -> datetime | None:
+        """When the provider is asked next that the session's question waits for."""
         provider = self._waiting.get(session)
-        if provider is None:
-            return False
-        outage = self._state(provider).outage
-        return outage is not None and datetime.now(UTC) < outage.until
+        outage = self._state(provider).outage if provider is not None else None
+        return outage.until if outage is not None and datetime.now(UTC) < outage.until else None
 
     def forget(self, session: str) -> None:
         """Nothing of the session waits any more."""

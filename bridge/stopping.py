@@ -106,13 +106,16 @@ class Stopping:
 
     def is_stop_word(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the text is a bare stop word in the sender's own words, and they have a question in
-        this conversation that is not answered yet."""
+        this conversation that is not answered yet, or was so just now: the word then came too late, and
+        is no question either."""
         if message.text.strip().lower() not in STOP_WORDS or not message.own_words:
             return False
         if message.command is not None:
             return False
         person = message.sender.id
-        return any(known.person == person for known in self._registered(message, place))
+        if any(known.person == person for known in self._registered(message, place)):
+            return True
+        return any(self._lanes.ended_lately(key, person) for key in self._keys(message, place))
 
     def is_stop(self, message: InboundMessage, place: SessionPlace) -> bool:
         """Whether the message asks to stop something."""

@@ -286,12 +286,13 @@ class Inbox:
         )
         return [InboxRow(*row) for row in rows]
 
-    async def waiting(self, session_key: str) -> int:
-        """How many of the session's messages are open and not taken by a run."""
+    async def waiting(self, session_key: str, *, begun: bool = False) -> int:
+        """How many of the session's messages are open and not taken by a run; `begun`: also those that
+        one has taken."""
         rows = await self._database.read(
             f"SELECT COUNT(*) FROM {_OPEN_ROWS}"  # noqa: S608 - a constant
-            " WHERE i.state = 'open' AND i.kind = 'turn' AND s.key = ? AND i.run_id IS NULL",
-            (session_key,),
+            " WHERE i.state = 'open' AND i.kind = 'turn' AND s.key = ? AND (? OR i.run_id IS NULL)",
+            (session_key, begun),
         )
         return int(rows[0][0])
 

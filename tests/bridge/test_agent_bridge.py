@@ -15,7 +15,7 @@ from agent.estimate_images import image_size
 from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.testing import calls, refusal
-from bridge import notices
+from bridge import lanes, notices
 from channels.base import Address, Attachment
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
@@ -144,6 +144,22 @@ async def test_in_a_group_a_forwarded_stop_word_is_nothing_at_all(tmp_path: Path
 async def test_a_stop_word_without_a_run_is_a_question(tmp_path: Path) -> None:
     async with bed(tmp_path, ["Stop what?"]) as it:
         assert await it.ask("stop") == "Stop what?"
+
+
+async def test_a_stop_word_right_after_the_answer_is_a_late_stop_and_no_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bed(tmp_path, ["Here.", "Stop what?", "Once more: what?"]) as it:
+        await it.ask("hi", chat="team", private=False)
+        word = it.channel.message("cancel", chat="team", private=False)
+        await it.bridge.receive(replace(word, addressed=False))
+        await it.until(lambda: len(it.channel.finals) == 2)
+        assert it.channel.finals[1] == "Nothing is running; the last answer is complete."
+        assert len(it.provider.requests) == 1
+        said = await it.ask("stop", person="bo", chat="team", private=False)
+        assert said == "Stop what?", "they have asked nothing that it could be about"
+        monkeypatch.setattr(lanes, "LATELY_S", -1.0)
+        assert await it.ask("stop", chat="team", private=False) == "Once more: what?"
 
 
 async def test_a_stop_word_of_somebody_else_stops_nothing(tmp_path: Path) -> None:

@@ -136,6 +136,17 @@ async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Pat
         assert await it.services.inbox.open_sessions(("fake",)) == []
 
 
+async def test_the_status_says_what_waits_and_until_when(tmp_path: Path) -> None:
+    async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED)]) as it:
+        told = await it.ask("hi")
+        await it.send("and this")
+        until = re.search(r"again at (\d\d:\d\d)", told)
+        assert until is not None
+        status = await it.ask("/status")
+        assert "Running: no, waiting: 2" in status
+        assert f"the next try, at {until[1]}" in status
+
+
 async def test_nothing_takes_a_question_away_that_waits_for_its_provider(tmp_path: Path) -> None:
     async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED), "fine"]) as it:
         await it.ask("hi")

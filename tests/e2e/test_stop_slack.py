@@ -232,9 +232,15 @@ async def test_after_the_answer_there_is_nothing_to_stop(world: World) -> None:
     await world.dm.wait_for_text(WHOLE)
     world.dm.slash("/galata", "cancel", world.ana)
     await world.dm.wait_for_text(COMPLETE)
-    world.llm.answer("What is there to stop?")
-    world.dm.send("stop")  # nothing is asked that it could stop: a question
-    await world.dm.wait_for_text("What is there to stop?")
+
+
+async def test_a_word_in_a_thread_right_after_its_answer_is_no_question(world: World) -> None:
+    reply, answer = await world.stalled(world.channel)
+    reply.release()
+    await world.slack.wait_for(lambda: WHOLE in answer.shown and not answer.buttons)
+    world.channel.send("<@BOT> cancel", sender=world.ana, thread=answer.thread_ts)
+    await world.channel.wait_for_text(COMPLETE)
+    assert len(world.llm.requests) == 1
 
 
 async def test_a_button_that_stayed_under_an_answer_says_that_it_is_over_and_goes(
