@@ -25,7 +25,7 @@ from agent.provider import (
 )
 from agent.providers.anthropic_body import has_thinking, render
 from agent.providers.client import SdkProvider, connection_limits, stop_reason, stream_ended
-from agent.providers.errors import refusal_of
+from agent.providers.errors import read_refusal
 from agent.providers.wire import clean, parse_arguments, unique_calls
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ async def _open(
     try:
         events = await client.messages.create(stream=True, **body)
     except BadRequestError as error:
-        refusal = refusal_of(error)
+        refusal = await read_refusal(error)
         about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
         if not (about and has_thinking(body)):
             raise

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from agent.deadlines import DeadlineExceeded, StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.provider import ModelRequest, StopReason, StreamEvent
-from agent.providers.errors import refusal_of, tells_words
+from agent.providers.errors import read_refusal, tells_words
 from agent.settings import ProviderSettings
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class SdkProvider(ABC, Generic[Client]):
         except Exception as error:  # noqa: BLE001 - all of it comes out
             # A trace would repeat the provider's own words, with the ids of accounts in them.
             cause = None if tells_words(error) else error
-            raise ProviderError(self.name, refusal_of(error)) from cause
+            raise ProviderError(self.name, await read_refusal(error)) from cause
 
     async def aclose(self) -> None:
         """Close the connections."""

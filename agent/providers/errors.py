@@ -12,6 +12,7 @@ an overflow in any provider's wording, and in many languages.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -91,6 +92,12 @@ def refusal_of(error: Exception) -> Refusal:
         return classify(None, body, provider=host)
     kind = K.TRANSIENT if _is_connection(error) else K.UNKNOWN
     return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}")
+
+
+async def read_refusal(error: Exception) -> Refusal:
+    """The same beside the event loop: the first refusal of a process compiles its patterns, which takes
+    0.2 s, and a body may be long."""
+    return await asyncio.to_thread(refusal_of, error)
 
 
 def tells_words(error: Exception) -> bool:

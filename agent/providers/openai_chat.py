@@ -28,7 +28,7 @@ from agent.providers.client import (
     stop_reason,
     stream_ended,
 )
-from agent.providers.errors import refusal_of
+from agent.providers.errors import read_refusal
 from agent.providers.openai_body import Dialect, learnt, render
 from agent.providers.wire import clean, parse_arguments, unique_calls
 from agent.settings import ProviderSettings
@@ -105,7 +105,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 chunks: AsyncStream[ChatCompletionChunk]
                 chunks = await client.chat.completions.create(stream=True, **body)
             except APIStatusError as error:
-                dialect = learnt(dialect, refusal_of(error), body)
+                dialect = learnt(dialect, await read_refusal(error), body)
                 if dialect in tried:
                     raise
                 tried.add(dialect)

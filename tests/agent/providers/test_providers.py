@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from agent.errors import ProviderError, RefusalKind
+from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import repair
 from agent.messages import (
     ImageBlock,
@@ -24,7 +25,7 @@ from agent.messages import (
     user_text,
 )
 from agent.provider import Completed, ModelRequest, ModelTraits, Provider, StreamEvent, TextDelta
-from agent.providers import KeyMissing, build_provider
+from agent.providers import KeyMissing, build_provider, errors
 from agent.settings import ProviderSettings
 from agent.tools import ToolSpec
 from tests.servers.anthropic import AnthropicServer
@@ -371,3 +372,21 @@ async def test_an_error_event_in_the_stream_is_an_error() -> None:
         with pytest.raises(ProviderError) as caught:
             await it.ask()
         assert caught.value.refusal.kind is RefusalKind.TRANSIENT
+
+
+async def test_a_refusal_is_read_beside_the_event_loop(
+    it: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one compiles its patterns, which takes longer than other chats may wait."""
+    read, readers = errors.refusal_of, set[threading.Thread]()
+
+    def noted(error: Exception) -> Refusal:
+        readers.add(threading.current_thread())
+        return read(error)
+
+    monkeypatch.setattr(errors, "refusal_of", noted)
+    it.server.fail(400, "no")
+    with pytest.raises(ProviderError):
+        await it.ask()
+    assert readers
+    assert threading.main_thread() not in readers
