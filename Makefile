@@ -46,8 +46,10 @@ types:
 layers:
 	@$(BIN)/lint-imports --cache-dir .cache/import-linter
 
-tests: # what Python has compiled is kept whatever the environment says: many processes read it again
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
+# What Python has compiled is kept whatever the environment says: many processes read it again. Three
+# workers for two cores, since tests wait for servers, disks and timers a third of the time.
+tests:
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal
 
 fuzz: $(VENV)/dev.ok
 	@$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=fuzz tests/fuzz

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import queue
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE, Popen, TimeoutExpired
 from typing import IO, Any, Self
 
 import psutil
@@ -34,11 +34,11 @@ class Child:
         self._ready = threading.Event()
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
         self._errors: deque[str] = deque(maxlen=30)
-        self._process = subprocess.Popen(
+        self._process = Popen(
             [sys.executable, "-m", module, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
             text=True,
             cwd=ROOT,
         )
@@ -61,7 +61,7 @@ class Child:
         self._process.stdin.close()
         try:
             self._process.wait(30)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             self._process.kill()
             self._process.wait()
         for reader in self._readers:

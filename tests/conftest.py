@@ -1,7 +1,9 @@
-"""For all tests: no network beyond loopback, and python-telegram-bot's newer time-outs."""
+"""For all tests: no network beyond loopback, python-telegram-bot's newer time-outs, less garbage to
+look for."""
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -14,3 +16,10 @@ os.environ.setdefault("PTB_TIMEDELTA", "1")
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+
+
+def pytest_collection_finish() -> None:
+    """All that is imported and collected stays: the garbage collector need not look at it again in
+    every test (a tenth of the CPU time of a run)."""
+    gc.collect()
+    gc.freeze()

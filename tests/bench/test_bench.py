@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,24 @@ import pytest
 from bench.__main__ import run
 from bench.measures import SMALLEST
 from bench.report import Measure, percentile, table, write
+from tests.bench.forked import MODULES, Forked
+from tests.bridge.cli.processes import Forks
+
+
+@pytest.fixture
+def forking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    forks = Forks(MODULES)
+
+    def start(args: list[str], **_pipes: object) -> Forked:
+        return Forked(forks, args)
+
+    monkeypatch.setattr("bench.processes.Popen", start)
+    yield
+    forks.close()
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.usefixtures("forking")
 def test_the_smallest_run_writes_each_measure_with_value_unit_and_goal(tmp_path: Path) -> None:
     measures = run(SMALLEST)
     write(measures, tmp_path / "results" / "latest.json")

@@ -1,11 +1,11 @@
-"""The warm half of `tests.bridge.cli.processes`: `python -m tests.bridge.cli.forks`.
+"""The warm half of `tests.bridge.cli.processes`: `python -m tests.bridge.cli.forks MODULES`.
 
-A process that has everything imported takes orders from the socket that is its standard input, and
-forks. The fork is `galata WORDS` from there on, and ends as Python ends; a second one waits for it, and
-tells its process id and then how it ended.
+A process that has everything of galata imported, and the modules, takes orders from the socket that is
+its standard input, and forks. The fork is `galata WORDS` or `python -m MODULE WORDS` from there on, and
+ends as Python ends; a second one waits for it, and tells its process id and then how it ended.
 
-An order is one line of JSON (`words`, `cwd`, `env`, `terminal`) and four descriptors: the socket for
-what is told, and the standard input, output and errors.
+An order is one line of JSON (`module`, empty for galata, `words`, `cwd`, `env`, `terminal`) and four
+descriptors: the socket for what is told, and the standard input, output and errors.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 PACKAGES = ("agent", "bridge", "channels", "memory")
@@ -26,18 +28,18 @@ LATE = ("anthropic", "openai")  # imported when a provider is made
 LARGEST = 1 << 16  # bytes of an order
 
 
-def warm_up() -> None:
-    """Import what any command of galata does."""
-    for name in LATE:
+def warm_up(modules: Sequence[str]) -> None:
+    """Import what any command of galata does, and the modules."""
+    for name in (*LATE, *modules):
         importlib.import_module(name)
     for name in PACKAGES:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             importlib.import_module(found.name)
 
 
-def serve(control: socket.socket) -> list[str] | None:
-    """Fork for each order. Returns the words in a fork, which is to be galata then, and None where
-    nobody gives orders any more."""
+def serve(control: socket.socket) -> tuple[str, list[str]] | None:
+    """Fork for each order. Returns the module and the words in a fork, which is to be that then, and
+    None where nobody gives orders any more."""
     while True:
         line, descriptors, _, _ = socket.recv_fds(control, LARGEST, 4)
         if not line:
@@ -49,8 +51,8 @@ def serve(control: socket.socket) -> list[str] | None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             pid = os.fork()
             if pid == 0:
-                be_galata(order, descriptors[1:])
-                return list(order["words"])
+                be_new(order, descriptors[1:])
+                return str(order["module"]), list(order["words"])
             watch(pid, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -67,7 +69,7 @@ def watch(pid: int, descriptors: list[int]) -> None:
     os._exit(0)
 
 
-def be_galata(order: dict[str, Any], streams: list[int]) -> None:
+def be_new(order: dict[str, Any], streams: list[int]) -> None:
     """What `exec` and Python's own start would have done."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, descriptor in enumerate(streams):
@@ -90,12 +92,19 @@ def main() -> None:
     """Take orders until there are none."""
     control = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    warm_up()
+    warm_up(sys.argv[1:])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that watch end by themselves
     gc.collect()
     gc.freeze()
-    words = serve(control)
-    if words is not None:
+    asked = serve(control)
+    if asked is None:
+        return
+    module, words = asked
+    if module:
+        sys.argv = [module, *words]
+        del sys.modules[module]  # it is `__main__` there, not imported under its name
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
         from bridge.__main__ import main as galata
 
         sys.argv = ["galata", *words]

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
@@ -116,9 +116,10 @@ async def _all(stream: asyncio.StreamReader | None) -> bytes:
 
 
 class Forks:
-    """The warm process, from its first order on."""
+    """The warm process, from its first order on. `modules`: what it imports beside galata."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        self._modules = modules
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -135,7 +136,7 @@ class Forks:
         """`galata WORDS`. A stream is `PIPE`, `DEVNULL`, or a descriptor to be used; with `terminal`
         they are all one, which becomes the controlling one as a login does it."""
         assert python_environ(env) == PYTHON_ENVIRON, "this needs a Python of its own"
-        order = {"words": words, "cwd": str(cwd), "env": dict(env), "terminal": terminal}
+        order = {"module": "", "words": words, "cwd": str(cwd), "env": dict(env)}
         process = Process()
         told, tells = socket.socketpair()
         with contextlib.ExitStack() as given:
@@ -143,16 +144,20 @@ class Forks:
             descriptors = [tells.fileno()]
             for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
                 descriptors.append(await _stream(process, name, stream, given))
-            socket.send_fds(self._warm(), [json.dumps(order).encode()], descriptors)
+            self.order({**order, "terminal": terminal}, descriptors)
         await process.begin(told)
         return process
+
+    def order(self, order: Mapping[str, object], descriptors: list[int]) -> None:
+        """Pass on what `tests.bridge.cli.forks` asks for."""
+        socket.send_fds(self._warm(), [json.dumps(order).encode()], descriptors)
 
     def _warm(self) -> socket.socket:
         if self._control is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tests.bridge.cli.forks"],
+                    [sys.executable, "-m", "tests.bridge.cli.forks", *self._modules],
                     stdin=theirs.fileno(),
                     cwd=ROOT,
                     env={"PATH": os.environ["PATH"], **PYTHON_ENVIRON},
