@@ -41,12 +41,16 @@ async def _openai(client: Any, question: str) -> int:
 
 def _client(kind: str, base_url: str, api_key: str) -> Any:
     if kind == "anthropic":
-        from anthropic import AsyncAnthropic
+        import anthropic
 
-        return AsyncAnthropic(base_url=base_url, api_key=api_key, max_retries=0)
-    from openai import AsyncOpenAI
+        http = anthropic.DefaultAioHttpClient()
+        return anthropic.AsyncAnthropic(
+            base_url=base_url, api_key=api_key, max_retries=0, http_client=http
+        )
+    import openai
 
-    return AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+    http = openai.DefaultAioHttpClient()
+    return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, http_client=http)
 
 
 async def main() -> None:

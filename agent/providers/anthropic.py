@@ -48,7 +48,7 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
     """One endpoint that speaks the Messages API."""
 
     def _build(self) -> AsyncAnthropic:
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+        from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
         settings = self._settings
         key = settings.api_key.get_secret_value() if settings.api_key else ""
@@ -60,7 +60,7 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             timeout=settings.total_s,
             webhook_key="",
             open_telemetry=False,
-            http_client=DefaultAsyncHttpxClient(
+            http_client=DefaultAioHttpClient(
                 trust_env=False, proxy=proxy, limits=connection_limits()
             ),
         )

@@ -43,9 +43,7 @@ _SECRETS = re.compile(
     re.IGNORECASE,
 )
 # Modules whose exceptions mean that the connection or the stream broke.
-_CONNECTION = frozenset(
-    {"anthropic", "openai", "httpx2", "httpcore2", "httpx", "httpcore", "anyio", "h11"}
-)
+_CONNECTION = frozenset({"aiohttp", "anthropic", "openai", "httpx2"})
 
 
 def classify(
@@ -91,7 +89,16 @@ def refusal_of(error: Exception) -> Refusal:
     if body:
         return classify(None, body, provider=host)
     kind = K.TRANSIENT if _is_connection(error) else K.UNKNOWN
-    return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}")
+    return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}{_cause(error)}")
+
+
+def _cause(error: BaseException) -> str:
+    """The kind of a chain's first exception: an SDK may call a refused connection one that timed out.
+    Not its text, which may hold an address."""
+    first = error
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return "" if first is error else f" ({type(first).__name__})"
 
 
 async def read_refusal(error: Exception) -> Refusal:

@@ -56,7 +56,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         self._dialects: dict[str, Dialect] = {}
 
     def _build(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI, DefaultAioHttpClient
 
         settings = self._settings
         proxy = settings.proxy.get_secret_value() if settings.proxy else None
@@ -66,7 +66,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
             max_retries=0,
             timeout=settings.total_s,
             webhook_secret="",  # none, and not the environment's
-            http_client=DefaultAsyncHttpxClient(
+            http_client=DefaultAioHttpClient(
                 trust_env=False, proxy=proxy, limits=connection_limits()
             ),
         )

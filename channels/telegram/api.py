@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import ssl
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 from telegram.ext import ExtBot
@@ -12,19 +12,15 @@ from telegram.request import HTTPXRequest
 
 from channels.telegram.limiter import Limiter, Urgency
 from channels.telegram.moves import Moves
+from channels.telegram.request import AiohttpRequest, Patience
 from channels.telegram.settings import TelegramSettings
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
 
 # Seconds. Reading is long for sending, since giving up too early leaves a reply uncertain.
 _CONNECT_S = 10.0
-_READ_S = 20.0
-_WRITE_S = 20.0
-_POOL_S = 10.0
+_SENDING = Patience(connect_s=_CONNECT_S, write_s=20.0, upload_s=60.0, read_s=20.0)
 _CONNECTIONS = 64
-# Each request looks at every idle connection of the pool: with many of them that took more of the
-# loop's time than the request itself.
-_IDLE = 8
 
 Bot = ExtBot[Urgency]
 
@@ -36,7 +32,7 @@ class Api:
 
     bot: Bot
     polling: HTTPXRequest
-    sending: HTTPXRequest
+    sending: AiohttpRequest
     moves: Moves
 
     async def aclose(self) -> None:
@@ -52,8 +48,13 @@ def build_api(settings: TelegramSettings) -> Api:
     os.environ.setdefault("PTB_TIMEDELTA", "true")
     root = (settings.base_url or DEFAULT_BASE_URL).rstrip("/")
     context = httpx.create_ssl_context()  # shared: loading the certificates takes 20 ms
-    sending = _request(settings, context, connections=_CONNECTIONS)
-    polling = _request(settings, context, connections=1)
+    proxy = settings.proxy.get_secret_value() if settings.proxy is not None else None
+    sending = AiohttpRequest(context, _SENDING, most=_CONNECTIONS, proxy=proxy)
+    # Neither proxies nor anything else from the environment: that is not our configuration.
+    own: dict[str, Any] = {"verify": context, "trust_env": False}
+    polling = HTTPXRequest(
+        connection_pool_size=1, connect_timeout=_CONNECT_S, proxy=proxy, httpx_kwargs=own
+    )
     moves = Moves()
     bot: Bot = ExtBot(
         settings.token.get_secret_value(),
@@ -64,20 +65,3 @@ def build_api(settings: TelegramSettings) -> Api:
         rate_limiter=Limiter(moves),
     )
     return Api(bot, polling, sending, moves)
-
-
-def _request(
-    settings: TelegramSettings, context: ssl.SSLContext, *, connections: int
-) -> HTTPXRequest:
-    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=_IDLE)
-    return HTTPXRequest(
-        connection_pool_size=connections,
-        connect_timeout=_CONNECT_S,
-        read_timeout=_READ_S,
-        write_timeout=_WRITE_S,
-        pool_timeout=_POOL_S,
-        proxy=settings.proxy.get_secret_value() if settings.proxy is not None else None,
-        # Not what the environment says: HTTPS_PROXY is not our configuration, and a SOCKS one there
-        # would need a library that we do not have.
-        httpx_kwargs={"limits": limits, "verify": context, "trust_env": False},
-    )

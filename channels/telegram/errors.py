@@ -31,6 +31,7 @@ from channels.errors import (
     Uncertain,
     Unreachable,
 )
+from channels.telegram.request import NOTHING_LEFT
 
 
 class Meaning(Enum):
@@ -91,7 +92,13 @@ _WORDINGS: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_NOTHING_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_NOTHING_LEFT = (
+    *NOTHING_LEFT,  # of all but getUpdates
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+)
 _TOO_MANY = re.compile(r"too many requests(?:: retry after (\d+))?", re.IGNORECASE)
 
 

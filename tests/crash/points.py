@@ -20,12 +20,13 @@ from unittest.mock import patch
 
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
-from telegram.request import HTTPXRequest
+from telegram.request import BaseRequest, HTTPXRequest
 
 from agent.calls import ModelCalls
 from bridge.agent_bridge import AgentBridge
 from bridge.delivery import Deliveries
 from bridge.turn import Turn
+from channels.telegram.request import AiohttpRequest
 from memory import database
 
 Operation = Callable[[sqlite3.Connection], Any]
@@ -108,11 +109,12 @@ def _name_of(operation: Operation) -> str:
 
 
 def _around_requests(points: Points) -> None:
-    _wrap(points, HTTPXRequest, "do_request", _telegram_method)
+    for requests in (HTTPXRequest, AiohttpRequest):
+        _wrap(points, requests, "do_request", _telegram_method)
     _wrap(points, AsyncWebClient, "api_call", _slack_method)
 
 
-def _telegram_method(_request: HTTPXRequest, url: str, *_: object, **__: object) -> str:
+def _telegram_method(_request: BaseRequest, url: str, *_: object, **__: object) -> str:
     return url.rpartition("/")[2].partition("?")[0]
 
 

@@ -144,4 +144,5 @@ async def test_a_trace_tells_why_there_was_no_connection(kind: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await answer(provider)
     await provider.aclose()
-    assert "ConnectError" in "".join(traceback.format_exception(caught.value))
+    assert caught.value.refusal.detail.endswith("(ConnectionRefusedError)")
+    assert "Connect call failed" in "".join(traceback.format_exception(caught.value))

@@ -1,0 +1,124 @@
+"""The requests of the Bot API on aiohttp, by PTB's own way to bring another HTTP library.
+
+PTB's default library looks at every idle connection at each request and passes each byte through
+several layers of Python; with many chats that took more of the event loop's time than the rest of an
+answer (docs/decisions/0021). Slack's side uses aiohttp already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from telegram.error import NetworkError, TimedOut
+from telegram.request import BaseRequest, RequestData
+
+_OURS = BaseRequest.DEFAULT_NONE  # the method gives no time of its own
+
+# There was no connection to send the request on.
+NOTHING_LEFT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: until there is a connection, for sending, for sending with files in it, and between two
+    parts of an answer."""
+
+    connect_s: float
+    write_s: float
+    upload_s: float
+    read_s: float
+
+
+class AiohttpRequest(BaseRequest):
+    """Open from the start. `most` requests at a time; further ones wait for a connection."""
+
+    def __init__(
+        self, context: ssl.SSLContext, patience: Patience, *, most: int, proxy: str | None
+    ) -> None:
+        self._context = context
+        self._patience = patience
+        self._most = most
+        self._proxy = proxy
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    @property
+    def read_timeout(self) -> float:
+        """Seconds, where a method gives none."""
+        return self._patience.read_s
+
+    async def initialize(self) -> None:
+        """Open again after `shutdown`."""
+        self._closed = False
+
+    async def shutdown(self) -> None:
+        """Close the connections. Idempotent."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def do_request(
+        self,
+        url: str,
+        method: str,
+        request_data: RequestData | None = None,
+        read_timeout: Any = _OURS,
+        write_timeout: Any = _OURS,
+        connect_timeout: Any = _OURS,
+        pool_timeout: Any = _OURS,
+    ) -> tuple[int, bytes]:
+        """The status and the body. Of the times that a method may give, only that for reading counts.
+
+        Raises `TimedOut` and `NetworkError`, whose cause tells whether the request left
+        (`NOTHING_LEFT`), and whose text holds no URL: the token is part of that.
+        """
+        files = request_data.multipart_data if request_data else {}
+        ours = self._patience
+        read_s = ours.read_s if read_timeout is _OURS else read_timeout
+        timeout = aiohttp.ClientTimeout(connect=ours.connect_s, sock_read=read_s)
+        until_head_s = ours.connect_s + (ours.upload_s if files else ours.write_s) + read_s
+        try:
+            async with asyncio.timeout(until_head_s):
+                response = await self._open().request(
+                    method,
+                    url,
+                    data=_form(request_data),
+                    timeout=timeout,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                )
+            async with response:
+                return response.status, await response.read()
+        except TimeoutError as error:
+            raise TimedOut from error
+        except aiohttp.ClientError as error:
+            raise NetworkError(type(error).__name__) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise NetworkError("the connections are closed")
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._most, ssl=self._context),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": self.USER_AGENT},
+            )
+        return self._session
+
+
+def _form(data: RequestData | None) -> aiohttp.FormData | None:
+    if data is None:
+        return None
+    form = aiohttp.FormData(data.json_parameters)
+    for name, (filename, content, kind) in data.multipart_data.items():
+        form.add_field(name, content, filename=filename, content_type=kind)
+    return form
