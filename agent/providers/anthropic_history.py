@@ -11,7 +11,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from agent.messages import (
@@ -19,6 +19,7 @@ from agent.messages import (
     ImageBlock,
     JsonObject,
     Message,
+    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -27,11 +28,11 @@ from agent.messages import (
 from agent.providers.anthropic_body import IMAGES, render
 from agent.providers.history_rows import (
     READER,
-    HistoryFormatError,
     ReadHistory,
     list_at,
     object_at,
     request_of,
+    role_at,
     text_at,
 )
 from agent.providers.sendable import media_type, unfit
@@ -40,6 +41,8 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")  # platform.claude.com, api/messages
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CONTENT = ("text", "image", "document", "search_result")
 _ANYWHERE = (*_CONTENT, "tool_use", "tool_result", "thinking", "redacted_thinking")
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant"}
+_SYSTEM = "; what a system prompt says belongs into the request's `system`"
 # Calls of tools that the provider runs itself; their results end in _tool_result.
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 
@@ -51,9 +54,11 @@ def read(rows: Sequence[object]) -> ReadHistory:
     for number, row in enumerate(rows):
         where = f"messages.{number}"
         found = history.whole(where, object_at(where, row))
-        role = found.get("role")
-        if role not in ("user", "assistant"):
-            raise HistoryFormatError(f"{where}: role {role!r} is neither user nor assistant")
+        named = role_at(where, found)
+        role = _ROLES.get(named)
+        if role is None:
+            history.fault(where, f"role {named!r} is neither user nor assistant{_SYSTEM}")
+            continue
         history.known(where, found, "role", "content")
         blocks = tuple(_blocks(history, where, found, lone))
         message = Message(role, blocks)
@@ -173,7 +178,7 @@ def _parts(history: ReadHistory, where: str, content: object) -> Iterator[TextBl
     for number, item in enumerate(list_at(f"{where}.content", content)):
         place = f"{where}.content.{number}"
         block = object_at(place, item)
-        if block.get("type") == "tool_reference":
+        if block.get("type") in ("tool_reference", "browser_state"):
             yield history.attach(block)
         else:
             yield from _part(history, place, block, _CONTENT)

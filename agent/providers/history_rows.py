@@ -121,6 +121,14 @@ def object_at(where: str, value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def role_at(where: str, row: Mapping[str, Any]) -> str:
+    """The role of a row. Raises `HistoryFormatError`."""
+    role = row.get("role")
+    if not isinstance(role, str):
+        raise HistoryFormatError(f"{where}: a message has a role, and this has {kind_of(role)}")
+    return role
+
+
 def list_at(where: str, value: object) -> list[object]:
     """A JSON list; null is an empty one. Raises `HistoryFormatError`."""
     if value is None:

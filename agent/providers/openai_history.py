@@ -2,16 +2,13 @@
 
 Reading keeps the list as it is, with every fault of order: rows of results that directly follow each
 other, and the user's row after them, are one message here, as `openai_body` writes them. Rows of the
-system's are no messages; `system_rows` puts them back in their place. The API's first form of calls
-(`function_call`, answered by a row of the role `function`) is read as calls and results, and a
-repaired list has it in the form of today. Calls of custom tools stay what they are.
+system's are no messages; `system_rows` puts them back in their place.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,26 +21,22 @@ from agent.messages import (
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
-    ToolUseBlock,
 )
 from agent.providers import system_rows
 from agent.providers.history_rows import (
     READER,
-    HistoryFormatError,
     ReadHistory,
-    kind_of,
     list_at,
     object_at,
     request_of,
+    role_at,
     text_at,
 )
 from agent.providers.openai_body import Dialect, render
+from agent.providers.openai_calls import asked_by_name, calls_of, faults_of, restored_call
 from agent.providers.sendable import media_type
-from agent.providers.wire import parse_arguments
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LONGEST_ID = 40  # characters; the API's refusal says so
-_CUSTOM = "\x1a custom"  # the one argument of a call that stands in for a custom tool's
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _IN_AUDIO = "(an answer in audio)"
 _DATA_URL = re.compile(r"data:(?P<type>[\w/+.-]+);base64,(?P<data>.*)", re.DOTALL)
 
@@ -57,7 +50,7 @@ def read(rows: Sequence[object]) -> ReadHistory:
     for number, row in enumerate(rows):
         where = f"messages.{number}"
         found = history.whole(where, object_at(where, row))
-        role = found.get("role")
+        role = role_at(where, found)
         match role:
             case "system" | "developer":
                 system_rows.keep(history, number, found)
@@ -73,11 +66,10 @@ def read(rows: Sequence[object]) -> ReadHistory:
             case "assistant":
                 reply = Message("assistant", tuple(_reply(history, where, found)))
                 history.add(reply, number)
-                asked = _asked(found, reply)
+                asked = asked_by_name(found, reply)
             case _:
-                raise HistoryFormatError(
-                    f"{where}: role {role!r} is none of system, developer, user, assistant, tool"
-                )
+                history.fault(where, f"role {role!r} is none of {', '.join(_ROLES)}")
+                continue
         system_rows.check_place(history, system, role)
         system, before = {}, role
     system_rows.check_place(history, system, None)
@@ -93,7 +85,7 @@ def write(history: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]
             row["content"] = [_restored(history, object_at("", part)) for part in content]
         if "tool_calls" in row:
             calls = list_at("", row["tool_calls"])
-            row["tool_calls"] = [_restored_call(object_at("", call)) for call in calls]
+            row["tool_calls"] = [restored_call(object_at("", call)) for call in calls]
     return system_rows.put_back(history, rows, messages)
 
 
@@ -124,13 +116,6 @@ def _result(
     return ToolResultBlock(id_, parts)
 
 
-def _asked(found: dict[str, Any], reply: Message) -> dict[str, str]:
-    if found.get("function_call") is None:
-        return {}
-    call = reply.tool_uses[-1]
-    return {call.name: call.id}
-
-
 def _reply(history: ReadHistory, where: str, found: dict[str, Any]) -> Iterator[Block]:
     ours = ("role", "content", "tool_calls", "function_call")
     history.known(where, found, *ours, "reasoning_content", "reasoning", "refusal")
@@ -142,68 +127,9 @@ def _reply(history: ReadHistory, where: str, found: dict[str, Any]) -> Iterator[
         yield TextBlock(text_at(f"{where}.refusal", found["refusal"]))
     if found.get("audio") is not None:
         yield TextBlock(_IN_AUDIO)
-    items = list_at(f"{where}.tool_calls", found.get("tool_calls"))
-    if found.get("tool_calls") == []:
-        history.fault(where, "tool_calls is an empty list: this API wants a call in it, or no list")
-    calls = [
-        call
-        for number, item in enumerate(items)
-        for call in _call(history, f"{where}.tool_calls.{number}", item)
-    ]
-    if found.get("function_call") is not None:
-        place = f"{where}.function_call"
-        id_ = "function_call_" + where.split(".")[1]
-        calls.append(_function(history, place, id_, object_at(place, found["function_call"])))
-    for call in calls:
-        history.faults += [f"message {where.split('.')[1]}: {fault}" for fault in _faults(call)]
+    for call in calls_of(history, where, found):
+        history.faults += [f"message {where.split('.')[1]}: {fault}" for fault in faults_of(call)]
         yield call
-
-
-def _call(history: ReadHistory, where: str, given: object) -> Iterator[ToolUseBlock]:
-    item = object_at(where, given)
-    id_ = text_at(f"{where}.id", item.get("id"))
-    match item.get("type", "function"):
-        case "function":
-            history.known(where, item, "id", "type", "function")
-            place = f"{where}.function"
-            yield _function(history, place, id_, object_at(place, item.get("function")))
-        case "custom":
-            history.known(where, item, "id", "type", "custom")
-            yield _custom(history, f"{where}.custom", id_, item)
-        case kind:
-            history.refused(where, kind, "function", "custom")
-
-
-def _function(history: ReadHistory, where: str, id_: str, function: dict[str, Any]) -> ToolUseBlock:
-    """A call; arguments that are no JSON object are kept as the text of a half-made one."""
-    history.known(where, function, "name", "arguments")
-    name = text_at(f"{where}.name", function.get("name"))
-    given = function.get("arguments")
-    if not isinstance(given, str):
-        history.fault(where, f"arguments are {kind_of(given)}: this API takes JSON in a string")
-        given = "" if given is None else json.dumps(given)
-    arguments, raw = parse_arguments(given)
-    return ToolUseBlock(id_, name, arguments, raw)
-
-
-def _custom(history: ReadHistory, where: str, id_: str, item: dict[str, Any]) -> ToolUseBlock:
-    """A call of a custom tool, whose input is any text; `_restored_call` puts it back."""
-    custom = object_at(where, item.get("custom"))
-    history.known(where, custom, "name", "input")
-    name = text_at(f"{where}.name", custom.get("name"))
-    given = custom.get("input")
-    if not isinstance(given, str):
-        history.fault(where, f"input is {kind_of(given)}: this API takes a string")
-        given = "" if given is None else json.dumps(given)
-    return ToolUseBlock(id_, name, {_CUSTOM: given})
-
-
-def _faults(call: ToolUseBlock) -> Iterator[str]:
-    """What the API refuses of names and ids; `agent.legality` knows of no alphabets."""
-    if len(call.id) > _LONGEST_ID:
-        yield f"call id {call.id!r} is longer than this API's {_LONGEST_ID} characters"
-    if not _NAME.fullmatch(call.name):
-        yield f"call {call.id!r} names a tool {call.name!r}, which this API does not take"
 
 
 def _parts(
@@ -260,13 +186,3 @@ def _restored(history: ReadHistory, part: dict[str, Any]) -> JsonObject:
         return part
     _, _, data = part["image_url"]["url"].partition("base64,")
     return history.restored(data) or part
-
-
-def _restored_call(call: dict[str, Any]) -> JsonObject:
-    """A call of a custom tool in its own form."""
-    function = object_at("", call["function"])
-    arguments = object_at("", json.loads(function["arguments"]))
-    if _CUSTOM not in arguments:
-        return call
-    custom: JsonObject = {"name": function["name"], "input": arguments[_CUSTOM]}
-    return {"id": call["id"], "type": "custom", "custom": custom}

@@ -394,7 +394,7 @@ def test_rows_of_the_systems_are_all_kept_in_order_wherever_they_stood(
     ("reader", "rows", "where"),
     [
         (anthropic_history, ["hi"], "messages.0: an object"),
-        (anthropic_history, [user("q"), {"role": "system"}], "messages.1: role 'system'"),
+        (anthropic_history, [user("q"), {"role": 5}], "messages.1: a message has a role"),
         (anthropic_history, [user({"text": "q"})], "messages.0.content: a list"),
         (
             anthropic_history,
@@ -497,6 +497,8 @@ def custom(id_: str, given: Any = "any text") -> Json:
             [user([{"type": "image", "source": {**JPEG, "data": "!"}}])],
             "0: content.0.source.data: no base64",
         ),
+        (anthropic_history, [{"role": "system", "content": "s"}, user("q")], "0: role 'system' is"),
+        (openai_history, [{"role": "model", "content": "s"}, user("q")], "0: role 'model' is none"),
         (anthropic_history, [user([SEARCH, X])], "0: content.0: 'server_tool_use' can only be in"),
         (
             anthropic_history,
@@ -509,7 +511,7 @@ def custom(id_: str, given: Any = "any text") -> Json:
 def test_what_the_api_refuses_in_a_row_is_one_fault_and_a_repaired_list_is_without_it(
     reader: ModuleType, rows: list[Json], fault: str
 ) -> None:
-    before = [] if rows[0]["role"] in ("user", "system") else [user("q")]
+    before = [user("q")] if rows[0]["role"] == "assistant" else []
     after = [] if rows[-1]["role"] in ("user", "tool") else [user("q")]
     (found,) = reader.read([*before, *rows, *after]).faults
     number = int(fault[0]) + len(before)
