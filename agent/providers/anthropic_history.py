@@ -57,7 +57,8 @@ def read(rows: Sequence[object]) -> ReadHistory:
         named = role_at(where, found)
         role = _ROLES.get(named)
         if role is None:
-            history.fault(where, f"role {named!r} is neither user nor assistant{_SYSTEM}")
+            hint = _SYSTEM if named in ("system", "developer") else ""
+            history.fault(where, f"role {named!r} is neither user nor assistant{hint}")
             continue
         history.known(where, found, "role", "content")
         blocks = tuple(_blocks(history, where, found, lone))
