@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -104,8 +105,7 @@ class PolicyFiles:
 
     def path(self, place: PolicyPlace) -> Path:
         """Where the file of a chat or topic is, or would be."""
-        chat = self.folder / _name(place.channel) / _name(place.chat)
-        return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
+        return _path(self.folder, place)
 
     def state(self, place: PolicyPlace) -> FileState:
         """What holds, as of the last `read`."""
@@ -268,6 +268,12 @@ class PolicyFiles:
 def located(path: Path, faults: Iterable[Fault]) -> list[str]:
     """The faults as `file:line:column key: problem`."""
     return [f"{path}:{f.line}:{f.column} {f.key}: {f.message}" for f in faults]
+
+
+@lru_cache(maxsize=2_000)  # each message asks several times
+def _path(folder: Path, place: PolicyPlace) -> Path:
+    chat = folder / _name(place.channel) / _name(place.chat)
+    return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
 
 
 def _name(part: str) -> str:
