@@ -29,14 +29,14 @@ _PATTERNS = re.compile(
 
 # Libraries that log URLs, and so Telegram's token, at INFO (field case 163).
 _NOISY = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
-          "anthropic", "openai", "apscheduler", "aiosqlite", "aiohttp.access",
+          "anthropic", "openai", "apscheduler", "aiosqlite", "aiohttp.access", "aiohttp.client",
           "watchfiles")  # fmt: skip
 
 
 # Libraries through which messages go. PTB logs a response that is no JSON as a whole, Bolt a request
 # that nothing handles.
 _CARRYING = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "slack_bolt", "slack_sdk",
-             "channels.slack.sdk", "anthropic", "openai")  # fmt: skip
+             "channels.slack.sdk", "anthropic", "openai", "aiohttp.client")  # fmt: skip
 _NAMES = re.compile(rf"(?:{'|'.join(map(re.escape, _CARRYING))})(?:[.:]|$)")
 _OWN_WORDS = re.compile(r"[A-Za-z][A-Za-z ,.'-]{0,79}")  # how such a line begins, before any value
 

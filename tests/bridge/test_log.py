@@ -88,7 +88,7 @@ def test_tokens_are_recognised_by_their_form(text: str) -> None:
 
 def test_libraries_that_log_urls_are_quiet_even_at_debug(logs: Callable[[], str]) -> None:
     setup("DEBUG", as_json=False, redactor=Redactor())
-    for name in ("httpx", "httpcore.connection", "telegram.ext.ExtBot", "slack_sdk.web", "openai"):
+    for name in ("httpx", "aiohttp.client", "telegram.ext.ExtBot", "slack_sdk.web", "openai"):
         logging.getLogger(name).info("HTTP Request: POST https://example.org")
         logging.getLogger(name).warning("worth knowing: %s", name)
     text = logs()
