@@ -278,7 +278,7 @@ def turn_services(
     errors = ErrorReporter(ErrorLog(database), redactor)
     gate = MonthlyGate(
         usage,
-        limit_usd=config.limits.cost_per_month_usd,
+        limit_usd=config.installation.cost_per_month_usd,
         zone=config.zone,
         day_usd=config.installation.cost_per_day_usd,
         person_usd=config.installation.cost_per_person_per_day_usd,

@@ -43,6 +43,9 @@ _WORDS = {
     "literal_error": "must be {expected}",
 }
 
+# Keys that an earlier Galata has had, and what they are now.
+_RENAMED = {("limits", "cost_per_month_usd"): "installation.cost_per_month_usd"}
+
 
 class ConfigError(Exception):
     """The configuration cannot be used: `faults` in the order of the file, all of them."""
@@ -86,6 +89,8 @@ def message_of(details: ErrorDetails, path: Path) -> str:
 
 
 def _unknown(path: Path) -> str:
+    if path in _RENAMED:
+        return f"was renamed: it is {_RENAMED[path]} now"
     section = section_at(path[:-1])
     known = [] if section is None else list(fields(section))
     return f"unknown key{suggestion(str(path[-1]), known)} (allowed: {', '.join(known)})"

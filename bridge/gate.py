@@ -93,6 +93,7 @@ class MonthlyGate:
 
 
 def usd(microusd: int) -> str:
-    """Dollars with two decimals, four where cents would hide it."""
-    dollars = microusd / MICRO
-    return f"{dollars:.4f}" if 0 < dollars < 0.01 else f"{dollars:.2f}"
+    """Dollars as people read them: two decimals, and more only of what is less than a cent."""
+    hidden = 0 < microusd < MICRO // 100
+    decimals = (4 if microusd >= MICRO // 10_000 else 6) if hidden else 2
+    return f"{microusd / MICRO:.{decimals}f}"

@@ -39,7 +39,7 @@ ACCESS = frozenset(
 )
 _SINGLE = frozenset(
     (
-        *("limits.cost_per_month_usd", "installation.cost_per_day_usd"),
+        *("installation.cost_per_month_usd", "installation.cost_per_day_usd"),
         "installation.cost_per_person_per_day_usd",
     )
 )
@@ -151,7 +151,7 @@ class Reloading:
         self._policies.layers = layers_of(config)
         self._policies.files.know(known_of(config, self._more_tools))
         self._gate.change(
-            limit_usd=config.limits.cost_per_month_usd,
+            limit_usd=config.installation.cost_per_month_usd,
             day_usd=config.installation.cost_per_day_usd,
             person_usd=config.installation.cost_per_person_per_day_usd,
         )

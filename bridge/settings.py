@@ -55,7 +55,7 @@ class _Section(BaseModel):
 
 
 class Limits(_Section):
-    """What a run and a month may use."""
+    """What one answer may use, and how many are written at once."""
 
     steps_per_run: int = Field(
         default=25, ge=1, le=200, description="model calls for one answer; default 25"
@@ -73,12 +73,6 @@ class Limits(_Section):
     )
     cost_per_run_usd: float | None = Field(
         default=None, ge=0, description="USD for one answer, where the model has a price"
-    )
-    cost_per_month_usd: float = Field(
-        default=20,
-        ge=0,
-        le=1_000_000,
-        description="USD per calendar month, for all chats; default 20",
     )
     concurrent_runs: int = Field(
         default=100,
@@ -98,8 +92,14 @@ class Limits(_Section):
 
 
 class Installation(_Section):
-    """What all chats together may use, beside `limits.cost_per_month_usd`."""
+    """What all chats together may use."""
 
+    cost_per_month_usd: float = Field(
+        default=20,
+        ge=0,
+        le=1_000_000,
+        description="USD per calendar month, for all chats; default 20",
+    )
     cost_per_day_usd: float | None = Field(
         default=None,
         ge=0,

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from bridge.answers import Answer, Handlers
+from bridge.gate import usd
 from bridge.inbound import readable
 from bridge.limits.keys import COST_PER_DAY, TOKENS_PER_DAY
-from bridge.limits.kinds import usd_text
 from bridge.limits.policies import zone_of
 from bridge.limits.showing import use_of
 from bridge.rights import Rights
@@ -112,8 +112,7 @@ def _sum(parts: Sequence[Part]) -> Part:
 def _amount(part: Part, *, tokens: bool) -> str:
     if tokens:
         return f"{part.tokens:,} tokens"
-    cents = round(part.cost, -4) if part.cost >= 10_000 else part.cost
-    return f"{usd_text(cents)} USD"
+    return f"{usd(part.cost)} USD"
 
 
 def _percent(part: Part, whole: Part, *, tokens: bool) -> int:

@@ -40,7 +40,7 @@ from bridge.cli.setup_files import (
 from bridge.cli.setup_model import ask_first_model, ask_model_again
 from bridge.cli.terminal import Refused, ask, confirm
 from bridge.config import ENV_FILE, Config, ConfigError, load
-from bridge.settings import Limits
+from bridge.settings import Installation
 from bridge.timezones import is_zone, system_zone, zone_hint
 
 _CHANNELS = {"telegram": "Telegram", "slack": "Slack"}
@@ -120,7 +120,9 @@ def _ask_first(channel: str, given: Mapping[str, str]) -> Answers:
         say(f"  time zone: {zone}, this system's; timezone in the configuration changes it")
     else:
         zone = ask("Time zone", _zone, default=zone)
-    return Answers((endpoint,), provider, model, zone, _ask_limit(Limits().cost_per_month_usd))
+    return Answers(
+        (endpoint,), provider, model, zone, _ask_limit(Installation().cost_per_month_usd)
+    )
 
 
 def _ask_again(
@@ -152,7 +154,8 @@ def _ask_limit(default: float) -> float:
 
     def take(text: str) -> float:
         try:
-            limit = Limits(cost_per_month_usd=float(text.removeprefix("$"))).cost_per_month_usd
+            limit = float(text.removeprefix("$"))
+            limit = Installation(cost_per_month_usd=limit).cost_per_month_usd
         except ValidationError:
             raise Refused("a number from 0.01 to 1000000, such as 20") from None
         except ValueError:

@@ -37,7 +37,7 @@ def first(answers: Answers) -> Written:
         "channels": {
             channel.name: _endpoint(channel, _variables(channel)) for channel in answers.channels
         },
-        "limits": {"cost_per_month_usd": number(answers.limit_usd)},
+        "installation": {"cost_per_month_usd": number(answers.limit_usd)},
     }
     secrets = {
         endpoint.variable(key): value
@@ -62,8 +62,8 @@ def again(earlier: Earlier, answers: Answers) -> Written:
     edits |= _chosen(config, answers.model)
     if answers.timezone != config.timezone:
         edits["timezone",] = answers.timezone
-    if answers.limit_usd != config.limits.cost_per_month_usd:
-        edits["limits", "cost_per_month_usd"] = number(answers.limit_usd)
+    if answers.limit_usd != config.installation.cost_per_month_usd:
+        edits["installation", "cost_per_month_usd"] = number(answers.limit_usd)
     return Written(edited(earlier.text, edits) if edits else earlier.text, secrets)
 
 

@@ -55,7 +55,7 @@ class Earlier:
             ),
             model=model,
             timezone=self.config.timezone,
-            limit_usd=self.config.limits.cost_per_month_usd,
+            limit_usd=self.config.installation.cost_per_month_usd,
         )
 
     def section(self, path: KeyPath) -> dict[str, Any]:

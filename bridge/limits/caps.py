@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from bridge.gate import usd
 from bridge.limits.keys import (
     BY_NAME,
     COST_PER_DAY,
@@ -14,7 +15,6 @@ from bridge.limits.keys import (
     QUESTIONS_PER_MINUTE,
     TOKENS_PER_DAY,
 )
-from bridge.limits.kinds import usd_text
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say
@@ -157,4 +157,4 @@ def amount_of(cap: Cap, value: int) -> str:
 
 
 def _amount(value: int, *, tokens: bool) -> str:
-    return f"{value:,} tokens" if tokens else f"{usd_text(value)} USD"
+    return f"{value:,} tokens" if tokens else f"{usd(value)} USD"

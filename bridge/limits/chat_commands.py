@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from bridge.limits.changes import Changes, Refused
 from bridge.limits.keys import BLOCKED, MODEL, PAUSED, TIMEZONE, Key
 from bridge.limits.policies import ChatPolicies, places_of, zone_of
 from bridge.limits.rights import LimitRights
-from bridge.limits.times import standing, until_text
+from bridge.limits.times import is_paused, standing, until_text
 from bridge.texts import Say
 from bridge.zone_question import ZONE
 from channels.base import Button, InboundMessage
@@ -77,7 +78,19 @@ class ChatCommands:
         return await self._set(message, PAUSED, value, say)
 
     async def _resume(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
-        return await self._set(message, PAUSED, "no", say)
+        """A topic may be paused by itself, and with its chat as well."""
+        done = await self._set(message, PAUSED, "no", say)
+        if not done.buttons or not self._is_paused_by_file(message):
+            return done
+        more = await self._set(message, PAUSED, "no", say)
+        text = f"{done.text}\n{more.text}"
+        return replace(more, text=text, buttons=(*done.buttons, *more.buttons))
+
+    def _is_paused_by_file(self, message: InboundMessage) -> bool:
+        """Still, and by what can be changed here."""
+        policy = self._policies.of(message.address, message.sender.id)
+        files = {str(self._policies.files.path(one)) for one in places_of(message.address)}
+        return is_paused(policy[PAUSED], datetime.now(UTC)) and policy.origin(PAUSED) in files
 
     async def _block(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
         span, rest = _span(_args(message))

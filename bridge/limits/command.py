@@ -216,7 +216,11 @@ def _wish(args: str) -> _Wish:
 
 
 def _as_lines(words: str) -> str:
-    """`key value` as a line; lines as they are."""
+    """`key value` as a line, also with spaces within the key; lines as they are."""
+    parts = re.split(r"[ \t]+", words.strip())
+    for number in range(len(parts) - 1, 1, -1):
+        if plain_key(" ".join(parts[:number])) in BY_NAME:
+            return f"{'_'.join(parts[:number])}: {' '.join(parts[number:])}"
     first, _, rest = words.strip().partition(" ")
     in_lines = any(map(_LINES.match, words.splitlines()))
     if (in_lines and plain_key(first) not in BY_NAME) or first.endswith((":", "：")):

@@ -73,7 +73,8 @@ PAUSED: Final[Key[Paused]] = Key(
     "paused",
     Pause(),
     False,
-    "While it is yes, nothing is answered here, also not later.",
+    "While it is yes, nothing is answered here, also not later; in a topic also while the chat has "
+    "it.",
     "no",
     topic=True,
 )

@@ -10,9 +10,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bridge.limits.files import PolicyFiles
-from bridge.limits.keys import QUIET_HOURS, TIMEZONE
+from bridge.limits.keys import PAUSED, QUIET_HOURS, TIMEZONE
 from bridge.limits.kinds import Known
 from bridge.limits.policy import Layer, Policy, Values, resolve
+from bridge.limits.times import Paused
 from bridge.timezones import is_zone
 from channels.base import Address
 from memory.chats import ChatPlace, Chats
@@ -94,13 +95,27 @@ class ChatPolicies:
             Layer("defaults", layers.defaults),
             Layer(f"channels.{channel}.defaults", layers.channels.get(channel, {})),
         ]
-        found += [
-            Layer(str(self.files.path(place)), self.files.state(place).values)
-            for place in places_of(address)
-        ]
+        found += self._of_files(places_of(address))
         name = f"{channel}:{person}"
         found.append(Layer(f"people.{name}", layers.people.get(name, {})))
         return found
+
+    def _of_files(self, places: Sequence[PolicyPlace]) -> list[Layer]:
+        """The chat's, and the topic's. A pause of the chat is one of its topics, whatever they say."""
+        chat, *topics = [
+            Layer(str(self.files.path(place)), self.files.state(place).values) for place in places
+        ]
+        paused = chat.values.get(PAUSED.name, False)
+        return [chat, *(_also_paused(topic, paused) for topic in topics)]
+
+
+def _also_paused(topic: Layer, paused: Paused) -> Layer:
+    """Without a line of the topic that would end the chat's pause."""
+    own = topic.values.get(PAUSED.name, False)
+    if PAUSED.name not in topic.values or PAUSED.kind.meet(own, paused) == own:
+        return topic
+    rest = {name: value for name, value in topic.values.items() if name != PAUSED.name}
+    return Layer(topic.origin, rest)
 
 
 def chat_policies(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bridge.gate import usd
 from bridge.limits.caps import caps_of
 from bridge.limits.keys import Key
-from bridge.limits.kinds import usd_text
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say
 from memory.days import Cap, Used
@@ -28,10 +28,10 @@ def use_of(policy: Policy, used: Used, say: Say, *, private: bool) -> list[str]:
 
 def _of(measure: str, value: int, caps: Mapping[str, Cap], say: Say) -> str:
     money = not measure.endswith("_tokens")
-    shown = [usd_text(value) if money else f"{value:,}"]
+    shown = [usd(value) if money else f"{value:,}"]
     cap = caps.get(measure)
     if cap is not None:
-        shown.append(usd_text(cap.limit) if money else f"{cap.limit:,}")
+        shown.append(usd(cap.limit) if money else f"{cap.limit:,}")
     text = say("limits_of").join(shown)
     return f"{text} USD" if money else text
 

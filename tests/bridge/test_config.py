@@ -129,6 +129,13 @@ def test_yes_and_no_are_understood_where_a_switch_is_meant(read, word: str, valu
     assert read(f"{MINIMAL}log: {{json: {word}}}\n").log.json_lines is value
 
 
+def test_a_key_of_an_earlier_galata_is_refused_with_its_name_now(faults) -> None:
+    (told,) = faults(MINIMAL + "limits: {cost_per_month_usd: 5}\n")
+    assert told.endswith(
+        "limits.cost_per_month_usd: was renamed: it is installation.cost_per_month_usd now"
+    )
+
+
 @pytest.mark.parametrize(
     "text", ["no", "on", "12:30", "0123", "1e5", "2026-11-30", "1_000", "0x1F", "-100", "1.10"]
 )
@@ -144,7 +151,7 @@ def test_no_is_no_language(faults) -> None:
 
 def test_a_number_where_none_is_meant_is_a_fault_not_a_guess(faults) -> None:
     reported = faults(
-        MINIMAL + "limits: {steps_per_run: 1e2, queue_length: 1.5, cost_per_month_usd: .inf}\n"
+        MINIMAL + "limits: {steps_per_run: 1e2, queue_length: 1.5, cost_per_run_usd: .inf}\n"
     )
     assert len(reported) == 3
 

@@ -71,7 +71,8 @@ async def test_what_is_safe_is_taken_over_and_the_rest_needs_a_restart(
     async with bed(tmp_path) as it:
         files = Files(tmp_path, it)
         more = "defaults: {cost_per_day_usd: 2}\nceilings: {cost_per_day_usd: 1}\n"
-        limits = "limits: {cost_per_month_usd: 7, steps_per_run: 3}\nlog: {level: DEBUG}\n"
+        limits = "installation: {cost_per_month_usd: 7}\nlimits: {steps_per_run: 3}\n"
+        limits += "log: {level: DEBUG}\n"
         await files.change(FIRST.replace("input: 1", "input: 3") + more + limits)
         policy = it.services.policies.of(GROUP, "ana")
         assert (policy[COST_PER_DAY], policy.origin(COST_PER_DAY)) == (1_000_000, "ceilings")

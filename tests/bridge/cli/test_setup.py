@@ -57,7 +57,7 @@ async def assert_well_written(world: SetupWorld) -> None:
     assert (world.home / "data").stat().st_mode & 0o777 == 0o700
     config = load(world.config, {})
     assert config.timezone == "Asia/Tokyo"
-    assert config.limits.cost_per_month_usd == 20
+    assert config.installation.cost_per_month_usd == 20
     assert config.models[config.model].price is not None
     assert config.channels.telegram is not None
     assert config.channels.telegram.token.get_secret_value() == world.telegram.token
@@ -102,7 +102,7 @@ async def test_every_wrong_answer_is_told_and_asked_again(world: SetupWorld) -> 
         assert "sk-ant-api03-wrong" not in person.shown
         assert "999:other" not in person.shown
         await end_bot(person)
-    assert load(world.config, {}).limits.cost_per_month_usd == 0.005
+    assert load(world.config, {}).installation.cost_per_month_usd == 0.005
 
 
 async def test_keys_of_the_environment_are_offered_and_never_beat_what_was_typed(

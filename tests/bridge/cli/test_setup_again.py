@@ -38,8 +38,8 @@ channels:
     token: ${TELEGRAM_BOT_TOKEN}
     base_url: TELEGRAM
     allowed: [-100123]   # the family
-limits:
-  steps_per_run: 7
+installation:
+  cost_per_day_usd: 7
   cost_per_month_usd: 12.5
 """
 ENV = "# mine\nOTHER='1'\nTELEGRAM_BOT_TOKEN=TOKEN\nANTHROPIC_API_KEY=KEY\n"
@@ -175,7 +175,7 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
             '  slack: {bot_token: "${SLACK_BOT_TOKEN}", app_token: "${SLACK_APP_TOKEN}",'
             f' base_url: "{slack.base_url}"}}\n'
         )
-        assert both == before.replace("limits:", f"{line}limits:")
+        assert both == before.replace("installation:", f"{line}installation:")
         assert world.secrets.read_text().startswith(secrets)
         await world.assert_accepted()
         async with world.terminal("--slack") as person:
@@ -194,7 +194,7 @@ async def test_slack_is_added_to_telegram_and_changed_alone(world: SetupWorld) -
 async def test_telegram_is_added_to_slack_and_what_slack_lacks(world: SetupWorld) -> None:
     async with SlackServer() as slack:
         text = world.config.read_text()
-        start, end = text.index("  telegram:"), text.index("limits:")
+        start, end = text.index("  telegram:"), text.index("installation:")
         address = text[start:end].partition("base_url: ")[2].split()[0]
         only_slack = (
             f"{text[:start]}  slack: # work\n    bot_token: ${{SLACK_BOT_TOKEN}}\n"
@@ -214,11 +214,11 @@ async def test_telegram_is_added_to_slack_and_what_slack_lacks(world: SetupWorld
             await end_bot(person)
             assert "Key of" not in person.shown
     line = f'  telegram: {{token: "${{TELEGRAM_BOT_TOKEN}}", base_url: "{address}"}}\n'
-    assert world.config.read_text() == only_slack.replace("limits:", f"{line}limits:")
+    assert world.config.read_text() == only_slack.replace("installation:", f"{line}installation:")
     await world.assert_accepted()
 
 
-BROKEN = "timezone: Nowhere\nmine: yes\nlimits: {cost_per_month_usd: -1}\n"
+BROKEN = "timezone: Nowhere\nmine: yes\ninstallation: {cost_per_month_usd: -1}\n"
 
 
 async def test_an_invalid_file_is_kept_unless_somebody_says_so(world: SetupWorld) -> None:
@@ -226,7 +226,7 @@ async def test_an_invalid_file_is_kept_unless_somebody_says_so(world: SetupWorld
     async with world.terminal() as person:
         await person.expect("config.yaml:1:1 timezone: is no IANA time zone")
         await person.expect("config.yaml:2:1 mine: unknown key")
-        await person.expect("config.yaml:3:10 limits.cost_per_month_usd: must be 0.0 or more")
+        await person.expect("config.yaml:3:16 installation.cost_per_month_usd: must be 0.0 or more")
         await keep(person, "keep a copy of it as config.yaml.old? [y/N]")
         await person.expect("Nothing was changed.")
         assert await person.ended() == 1

@@ -90,7 +90,7 @@ def test_a_first_file_says_what_was_answered_in_15_lines(
     config = folder.write(written)
     assert config.models == {"default": model}
     assert config.providers[kind].base_url == base_url
-    assert config.limits.cost_per_month_usd == limit
+    assert config.installation.cost_per_month_usd == limit
     assert config.secrets() == {"a-key", *channel.secrets.values()}
     assert folder.again(answers.channels) == config
     assert folder.file.read_text() == written.config
@@ -104,7 +104,7 @@ def test_the_same_answers_leave_every_byte(mine: Folder) -> None:
 
 def test_only_what_differs_is_written(mine: Folder) -> None:
     mine.again((TELEGRAM,), timezone="Asia/Tokyo", limit_usd=7.5)
-    added = "timezone: Asia/Tokyo\nlimits:\n  cost_per_month_usd: 7.5\n"
+    added = "timezone: Asia/Tokyo\ninstallation:\n  cost_per_month_usd: 7.5\n"
     assert mine.file.read_text() == MINE + added
 
 

@@ -65,7 +65,7 @@ def test_the_reference_configuration_keeps_every_line() -> None:
         before,
         {
             ("channels", "slack"): SLACK,
-            ("limits", "cost_per_month_usd"): "7",
+            ("installation", "cost_per_month_usd"): "7",
             ("models", "other"): {
                 "provider": "anthropic",
                 "id": literal("a${b"),
@@ -75,7 +75,7 @@ def test_the_reference_configuration_keeps_every_line() -> None:
     )
     added = [
         '  slack: {bot_token: "${SLACK_BOT_TOKEN}"}',
-        "limits:",
+        "installation:",
         "  cost_per_month_usd: 7",
         "  other:",
         "    provider: anthropic",

@@ -56,6 +56,30 @@ async def test_a_pause_ends_what_runs_and_what_waits_and_nothing_is_answered_lat
         assert len(it.provider.requests) == 2
 
 
+async def test_a_pause_of_the_chat_is_one_of_its_topics_and_a_resume_there_ends_both(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "paused: no", topic="7")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        it.channel.admins = {"boss"}
+
+        async def in_topic(text: str, topic: str | None = "7") -> str:
+            message = it.channel.message(text, person="boss", chat=GROUP, private=False)
+            await it.bridge.receive(
+                replace(message, address=replace(message.address, thread=topic))
+            )
+            await it.bridge.idle()
+            return it.channel.finals[-1]
+
+        assert await in_topic("Hi") == "One."
+        assert "not set → yes" in await in_topic("/pause", None)
+        assert "I am paused in this chat" in await in_topic("Hi?")
+        write(tmp_path, "paused: yes", topic="7")
+        told = await in_topic("/resume")
+        assert told.count("yes → no") == 2
+        assert await in_topic("Hi!") == "Two."
+
+
 async def test_a_pause_by_file_ends_what_runs(tmp_path: Path) -> None:
     stall = asyncio.Event()
     async with bed(tmp_path, ["One."], stall=stall) as it:

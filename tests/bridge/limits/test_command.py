@@ -82,6 +82,25 @@ async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -
         assert not group_file(tmp_path).exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("tokens per day 5", "tokens_per_day: 5"),
+        ("Quiet Hours 22:00-07:00", "quiet_hours: 22:00-07:00"),
+        ("answer when  mention or reply", "answer_when: mention_or_reply"),
+        ("instructions Note: be brief", 'instructions: "Note: be brief"'),
+        ("tokens-per-day: 5", "tokens_per_day: 5"),
+    ],
+)
+async def test_keys_may_have_spaces_also_without_a_colon(
+    tmp_path: Path, words: str, line: str
+) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        await limits(it, f"set {words}")
+        assert group_file(tmp_path).read_text() == f"{line}\n"
+
+
 async def test_faults_are_told_in_the_chats_language_and_logged_in_english(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from bridge.gate import usd
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_effects import ask, write
 
@@ -56,6 +59,14 @@ async def test_usage_tells_the_own_share_and_admins_the_whole(tmp_path: Path) ->
         assert "By person: no. 1 67 %, no. 2 33 %" in told
         assert "ana" not in told
         assert "By model: `m` 100 %" in told
+
+
+@pytest.mark.parametrize(
+    ("micro", "shown"),
+    [(0, "0.00"), (10_000_000 // 3, "3.33"), (3_333, "0.0033"), (33, "0.000033"), (10_000, "0.01")],
+)
+def test_amounts_are_shown_as_people_read_them(micro: int, shown: str) -> None:
+    assert usd(micro) == shown
 
 
 async def test_names_where_the_operator_wants_them(tmp_path: Path) -> None:
