@@ -13,7 +13,7 @@ from channels.base import OutboundDocument
 from memory.transcripts import Said
 
 MOST_CHARACTERS = 250_000  # of one document: a megabyte at most, whatever the script
-_SPEAKER = re.compile(r"\[([^\[\]\n]+#\d+)\] ")
+_SPEAKER = re.compile(r"\[([^\[\]\n]+)#(\d+)\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Words:
 
 def documents(said: Iterable[Said], words: Words) -> tuple[OutboundDocument, ...]:
     """The conversation, of a long one several; none where nothing was said."""
-    pieces = [piece for one in said if (piece := _piece(one, words))]
+    names = _Names()
+    pieces = [piece for one in said if (piece := _piece(one, words, names))]
     if not pieces:
         return ()
     texts, room = [""], MOST_CHARACTERS
@@ -46,7 +47,21 @@ def documents(said: Iterable[Said], words: Words) -> tuple[OutboundDocument, ...
     return tuple(OutboundDocument(f"conversation-{n}.md", text) for n, text in enumerate(texts, 1))
 
 
-def _piece(said: Said, words: Words) -> str:
+class _Names:
+    """Names without the numbers of the conversation. A second person of the same name is told apart."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[str]] = {}
+
+    def of(self, name: str, number: str) -> str:
+        numbers = self._numbers.setdefault(name, [])
+        if number not in numbers:
+            numbers.append(number)
+        place = numbers.index(number) + 1
+        return name if place == 1 else f"{name} ({place})"
+
+
+def _piece(said: Said, words: Words, names: _Names) -> str:
     """One message; what tools were asked and gave is nobody's saying."""
     message, say = said.message, words.say
     speaker = say("export_bot") if message.role == "assistant" else words.asker
@@ -56,17 +71,17 @@ def _piece(said: Said, words: Words) -> str:
             texts.append(say("export_picture"))
         elif isinstance(block, TextBlock):
             texts.append(block.text)
-    if message.role == "user" and (named := _named(message)):
+    if message.role == "user" and (named := _named(message, names)):
         speaker, texts[-1] = named
     text = words.clean("\n\n".join(text.strip() for text in texts if text.strip()))
     at = f"{said.at.astimezone(words.zone):%Y-%m-%d %H:%M}"
     return f"**{words.clean(speaker)}**, {at}\n\n{text}\n\n" if text else ""
 
 
-def _named(message: Message) -> tuple[str, str] | None:
-    """In groups a question begins with its speaker: their name and number, and the question."""
+def _named(message: Message, names: _Names) -> tuple[str, str] | None:
+    """In groups a question begins with its speaker: their name, and the question."""
     last = message.blocks[-1] if message.blocks else None
     found = _SPEAKER.match(last.text) if isinstance(last, TextBlock) else None
     if found is None or not isinstance(last, TextBlock):
         return None
-    return found[1], last.text[found.end() :]
+    return names.of(found[1], found[2]), last.text[found.end() :]

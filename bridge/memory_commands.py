@@ -96,7 +96,7 @@ class MemoryCommands:
         days = await asyncio.to_thread(self._days, chat)
         night = await self._services.memory.nights.newest(chat.scope)
         parts = [
-            say(f"memory_who_{self._sharing.audience(message.address)}"),
+            await self._who(message, say),
             "" if await self._is_on(message) else say("memory_is_off"),
             "\n".join(entries) or say("memory_none"),
             say(
@@ -111,6 +111,12 @@ class MemoryCommands:
             say("memory_how"),
         ]
         return "\n\n".join(filter(None, parts))
+
+    async def _who(self, message: InboundMessage, say: Say) -> str:
+        """Who can see it; a group by its name."""
+        where = self._sharing.audience(message.address)
+        title = await self._rights.title(message.address) if where == "group" else None
+        return say("memory_who_group_named", title=title) if title else say(f"memory_who_{where}")
 
     async def remember(
         self, message: InboundMessage, _place: SessionPlace, say: Say

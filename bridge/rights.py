@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 from bridge.access import Access
 from bridge.limits.lists import People
+from bridge.speakers import plain_name
 from channels.base import Address, Channel, InboundMessage
+
+TITLE_WAIT_S: Final = 2.0  # for the name of a group
 
 
 class Rights:
@@ -15,6 +20,15 @@ class Rights:
     def __init__(self, access: Access, channels: Mapping[str, Channel]) -> None:
         self._access = access
         self._channels = channels
+
+    async def title(self, address: Address) -> str | None:
+        """The group's, as the platform tells it now; None where it does not, in time."""
+        try:
+            async with asyncio.timeout(TITLE_WAIT_S):
+                title = await self._channels[address.channel].membership.title(address)
+        except TimeoutError:
+            return None
+        return plain_name(title) if title else None
 
     async def is_among(self, people: People, message: InboundMessage) -> bool:
         """Whether they are meant by that; everybody is in their private chat, and owners always."""

@@ -29,6 +29,9 @@ async def test_memory_says_first_who_can_see_it(tmp_path: Path) -> None:
         group = await say(it, "/memory", chat="team", private=False)
         assert group.startswith("All members of this group")
         assert "Nothing yet." in group
+        it.channel.membership.titles["team"] = "Marketing\n**now**"
+        named = await say(it, "/memory", chat="team", private=False)
+        assert named.startswith("All members of Marketing now, and whoever runs this bot")
 
 
 async def test_what_is_remembered_is_listed_with_number_date_and_source(tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ async def test_while_the_memory_is_off_nothing_is_added_and_nothing_is_made_up_l
     async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
         await say(it, "/remember likes tea")
         told = await say(it, "/memory off")
-        assert "stays as it is (1 entries" in told
+        assert "stays as it is (entries: 1," in told
         await it.ask("my word is plover")
         assert "likes tea" not in it.provider.requests[-1].system
         await flush(it)
