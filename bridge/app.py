@@ -69,6 +69,7 @@ from memory.errors import StoreError
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
 from memory.jobs import Jobs
+from memory.leftovers import clear_leftovers
 from memory.notebook import Notebook
 from memory.outbox import Outbox
 from memory.people import People
@@ -133,6 +134,7 @@ async def serve(
         await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
         database = await open_whole(data / DATABASE)
         stack.push_async_callback(database.close)
+        await asyncio.to_thread(clear_leftovers, data / MEMORY)
         models = await stack.enter_async_context(chat_models(config, redactor))
         services = turn_services(config, database, data, redactor, more_tools, models)
         await services.usage.settle_all()

@@ -15,7 +15,7 @@ from agent.errors import ProviderDown, ProviderError, RefusalKind
 from bridge.log import Redactor
 from bridge.texts import Say
 from memory.errorlog import ErrorLog
-from memory.errors import StoreError
+from memory.errors import Linked, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ def sentence_key(error: BaseException) -> str:
         return _OF_REFUSAL.get(error.refusal.kind, "error")
     if isinstance(error, ProviderDown):
         return _OF_REFUSAL.get(error.kind, "error")
+    if isinstance(error, Linked):
+        return "error_linked"
     if isinstance(error, StoreError | OSError):  # the database, or a day's file
         return "error_store"
     return "error"

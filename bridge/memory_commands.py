@@ -28,6 +28,7 @@ from memory.facts import (
     Line,
     size,
 )
+from memory.files import names
 from memory.lines import ref_of
 from memory.nights import Night
 from memory.scopes import ChatScope, day_of, scope_path
@@ -203,8 +204,7 @@ class MemoryCommands:
 
     def _days(self, chat: ChatScope) -> list[str]:
         folder = scope_path(self._notebook.folder, chat.scope)
-        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        return [name for name in names if day_of(name) is not None]
+        return [name for name in names(folder) if day_of(name) is not None]
 
 
 def member(message: InboundMessage, rights: Rights) -> Member:

@@ -4,6 +4,7 @@ What it knows for good stays, and who has used what."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,8 +13,12 @@ from pathlib import Path
 from memory.chats import ChatPlace
 from memory.clock import stamp
 from memory.database import Database
+from memory.errors import Linked
+from memory.files import names
 from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.scopes import CHANGES, day_of, scope_path
+
+log = logging.getLogger(__name__)
 
 RUNS_AT_ONCE = 50  # deleted in one write
 
@@ -60,10 +65,10 @@ class ChatRetention:
         for scope in scopes:
             folder = scope_path(self._data / MEMORY, scope)
             for one in (folder, folder / CHANGES):
-                for path in one.iterdir() if one.is_dir() else ():
-                    day = day_of(path.name)
+                for name in _own(one):
+                    day = day_of(name)
                     if day is not None and day < before.date():
-                        old.append(path)
+                        old.append(one / name)
         for key in keys:
             folder = self._folders.of(TRANSCRIPTS, key)
             old += [
@@ -74,6 +79,15 @@ class ChatRetention:
         for path in old:
             path.unlink(missing_ok=True)
         return len(old)
+
+
+def _own(folder: Path) -> list[str]:
+    """What lies elsewhere is no matter of this chat's."""
+    try:
+        return names(folder)
+    except Linked as error:
+        log.warning("%s", error)
+        return []
 
 
 def _delete(connection: sqlite3.Connection, sessions: Sequence[int], before: str) -> int:

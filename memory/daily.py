@@ -11,7 +11,7 @@ import asyncio
 from datetime import date
 from pathlib import Path
 
-from memory.files import append, locked, read
+from memory.files import append, locked, names, read
 from memory.flush import Entry
 from memory.scopes import CHANGES, day_name, day_of, scope_path
 
@@ -54,9 +54,7 @@ def _keep(path: Path, text: str, heading: str) -> bool:
 
 
 def _days(folder: Path) -> list[date]:
-    if not folder.is_dir():
-        return []
-    found = (day_of(path.name) for path in folder.iterdir())
+    found = map(day_of, names(folder))
     return sorted(day for day in found if day is not None)
 
 

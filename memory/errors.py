@@ -1,12 +1,18 @@
-"""What can go wrong in the store.
+"""What can go wrong in the store, and with the files of memories.
 
 StoreError
  ├── StoreUnavailable   locked, full, read-only, or no database: nothing was stored
  ├── StoreTooNew        the database was written by a newer version of Galata
  └── StoreTooOld        it was written by an older version, and only a start of the bot may change it
+
+OSError
+ └── Linked             a file or folder of a memory is a link, and none is followed
 """
 
 from __future__ import annotations
+
+import errno
+from pathlib import Path
 
 
 class StoreError(Exception):
@@ -23,3 +29,10 @@ class StoreTooNew(StoreError):
 
 class StoreTooOld(StoreError):
     """The database's schema is older than this program, and is not brought up to date here."""
+
+
+class Linked(OSError):
+    """A file or folder of a memory is a link, which may lead out of it: it is not followed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.ELOOP, "it is a link, and none is followed", str(path))

@@ -48,11 +48,16 @@ class ChatFolders:
 
 
 def _remove(folder: Path) -> None:
-    if folder.is_dir():
+    if folder.is_symlink():  # what it leads to is somebody else's
+        folder.unlink()
+    elif folder.is_dir():
         shutil.rmtree(folder)
 
 
 def _move(old: Path, new: Path) -> None:
+    for folder in (old, new):
+        if folder.is_symlink():
+            folder.unlink()
     if not old.is_dir():
         return
     if not new.exists():

@@ -20,6 +20,7 @@ from memory.conversations import LEAVE_OUT
 from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
+from memory.files import names
 from memory.lines import Ref, drop, drop_saying, lines_of, said
 from memory.resting import Run, drop_resting, messages_of, scrub_notes
 from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
@@ -58,8 +59,8 @@ class Forgetting:
         asked = phrases(query)
         if not asked:
             return []
-        names = await self._search.names(chat, asked)
-        return await asyncio.to_thread(self._matches, chat, asked, names)
+        files = await self._search.names(chat, asked)
+        return await asyncio.to_thread(self._matches, chat, asked, files)
 
     async def forget(
         self,
@@ -172,10 +173,10 @@ class Forgetting:
         return found
 
     def _matches(
-        self, chat: ChatScope, asked: Sequence[Phrase], names: Sequence[str]
+        self, chat: ChatScope, asked: Sequence[Phrase], files: Sequence[str]
     ) -> list[Match]:
         found: list[Match] = []
-        for name in (FACTS, *(name for name in names if name != FACTS)):
+        for name in (FACTS, *(name for name in files if name != FACTS)):
             for ref, text in lines_of(scope_path(self._folder, chat.scope, name)):
                 if all(phrase.stands_in(normalised(text)) for phrase in asked):
                     found.append(Match(ref, text))
@@ -184,9 +185,9 @@ class Forgetting:
 
 def _drop_from_changes(folder: Path, forgotten: Forgotten) -> None:
     """What the nights have told of it goes too."""
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if day_of(path.name) is not None:
-            drop_saying(path, forgotten.covers)
+    for name in sorted(names(folder)):
+        if day_of(name) is not None:
+            drop_saying(folder / name, forgotten.covers)
 
 
 def sources(

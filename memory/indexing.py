@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from agent.messages import MessageFormatError, TextBlock, decode
 from memory.database import Database
-from memory.files import read
+from memory.files import names, read
 from memory.pieces import Piece, entry_pieces, pieces
 from memory.scopes import FACTS, MARK, ChatScope, day_of, scope_of_index, scope_path
 
@@ -229,14 +228,10 @@ def _stale(folder: Path, known: Mapping[str, FileState], *, everything: bool) ->
 
 
 def _listed(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
-    if not folder.is_dir():
-        return
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            named = entry.name == FACTS or day_of(entry.name) is not None
-            if named and entry.is_file(follow_symlinks=False):
-                status = entry.stat(follow_symlinks=False)
-                yield entry.name, (status.st_size, status.st_mtime_ns)
+    for name in names(folder):
+        if name == FACTS or day_of(name) is not None:
+            for at in _time(folder / name):
+                yield name, at
 
 
 def _time(path: Path) -> Iterator[tuple[int, int]]:

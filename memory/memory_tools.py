@@ -17,7 +17,7 @@ from agent.messages import JsonObject, JsonValue
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from memory.authors import Member, Receipt
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, MOST_TEXT, FactsRefused, parse, size
-from memory.files import read
+from memory.files import names, read
 from memory.lines import Ref, ref_of
 from memory.notebook import Notebook
 from memory.provenance import Hear, is_foreign
@@ -157,8 +157,7 @@ class MemoryRead:
     def _list(self) -> str:
         memory = self._memory
         folder = scope_path(memory.notebook.folder, memory.chat.scope)
-        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        days = sorted((name for name in names if day_of(name) is not None), reverse=True)
+        days = sorted((name for name in names(folder) if day_of(name) is not None), reverse=True)
         known = size(parse(read(folder / FACTS).decode("utf-8", "replace")))
         head = f"{FACTS}: {known.entries} of {MOST_ENTRIES} entries"
         more = [f"and {len(days) - MOST_NAMES} older days"] if len(days) > MOST_NAMES else []

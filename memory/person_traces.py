@@ -21,7 +21,7 @@ from memory.concerned import SOURCES, stands_in
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import parse
-from memory.files import locked, read, replace
+from memory.files import locked, names, read, replace
 from memory.lines import said
 from memory.moving import drop_index
 from memory.scopes import CHANGES, FACTS, SHARED, day_of, scope_path
@@ -245,11 +245,10 @@ class PersonTraces:
 
     def _files(self, scope: str) -> list[Path]:
         folder = scope_path(self._folder, scope)
-        found = [folder / FACTS]
+        found = [folder / FACTS] if FACTS in names(folder) else []
         for one in (folder, folder / CHANGES):
-            names = [path.name for path in one.iterdir()] if one.is_dir() else []
-            found += [one / name for name in sorted(names) if day_of(name) is not None]
-        return [path for path in found if path.is_file()]
+            found += [one / name for name in sorted(names(one)) if day_of(name) is not None]
+        return found
 
     def _lines(self, scope: str, about: About) -> tuple[str, ...]:
         texts = (read(path).decode("utf-8", "replace") for path in self._files(scope))

@@ -16,7 +16,7 @@ from pathlib import Path
 from memory.clock import stamp
 from memory.database import Database
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
-from memory.files import read
+from memory.files import names, read
 from memory.flush import NOT_SAID
 from memory.scopes import FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import chats_of
@@ -176,8 +176,7 @@ def _newest(lines: Sequence[str], room: int) -> list[str]:
 
 def _made(folder: Path, forgotten: Forgotten, most: int) -> str:
     facts = parse(_text(folder / FACTS))
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    days = sorted((name for name in names if day_of(name) is not None), reverse=True)[:DAYS]
+    days = sorted((name for name in names(folder) if day_of(name) is not None), reverse=True)[:DAYS]
     return snapshot(facts, [(name, _text(folder / name)) for name in days], forgotten, most)
 
 

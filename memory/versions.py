@@ -8,16 +8,14 @@ lock; each function may raise `OSError`.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.files import read, sync_folder
+from memory.files import FRESH, names, read, sync_folder, write
 
 FOLDER = "versions"
-_FRESH = ".fresh"
 MOST = 30  # versions that are kept, the newest
 _NAME = re.compile(r"MEMORY\.([0-9]{6,})\.([0-9a-f]{12})\.md")
 
@@ -35,7 +33,7 @@ def versions(folder: Path) -> list[Version]:
     """Those of the scope's folder, the newest first."""
     kept = folder / FOLDER
     found: list[Version] = []
-    for name in os.listdir(kept) if kept.is_dir() else []:
+    for name in names(kept):
         match = _NAME.fullmatch(name)
         if match:
             found.append(Version(kept / name, int(match[1]), match[2]))
@@ -88,10 +86,7 @@ def _name(number: int, after: bytes) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    fresh = path.with_name(_FRESH)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    fresh = path.with_name(FRESH)
+    write(fresh, data)
     fresh.replace(path)
     sync_folder(path.parent)

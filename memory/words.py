@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory.prefixes import forms
+
 # Scripts in which words are not set apart by spaces, or (Korean) carry endings without one: Thai, Lao,
 # Tibetan, Myanmar, Khmer, Tai, kana, Hangul, Bopomofo, Yi and ideographs.
 _UNSPACED = (
@@ -79,14 +81,21 @@ class Phrase:
 
     def stands_in(self, normalised_text: str) -> bool:
         """Whether the text has it."""
-        phrase = " ".join(self.words)
-        if self.beginning:
-            return f" {phrase}" in f" {normalised_text}"
-        return contains(normalised_text, phrase)
+        text = f" {normalised_text} "
+        end = "" if self.beginning else " "
+        return any(f" {form}{end}" in text for form in self._forms())
 
     def fts(self) -> str:
         """As FTS5 writes it. The words hold letters and digits only."""
-        return f'"{" ".join(self.words)}"' + (" *" if self.beginning else "")
+        end = " *" if self.beginning else ""
+        found = [f'"{form}"{end}' for form in self._forms()]
+        return found[0] if len(found) == 1 else f"({' OR '.join(found)})"
+
+    def _forms(self) -> tuple[str, ...]:
+        """A single word that was not quoted also with and without what its script writes before it."""
+        if len(self.words) == 1 and not self.whole:
+            return forms(self.words[0])
+        return (" ".join(self.words),)
 
 
 def phrases(query: str) -> list[Phrase]:

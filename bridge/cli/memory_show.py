@@ -120,7 +120,7 @@ def _folder(data: Path) -> Path:
 
 
 def _days(folder: Path) -> list[str]:
+    from memory.files import names
     from memory.scopes import day_of
 
-    names = [path.name for path in folder.iterdir()]
-    return sorted(name.removesuffix(".md") for name in names if day_of(name) is not None)
+    return sorted(name.removesuffix(".md") for name in names(folder) if day_of(name) is not None)

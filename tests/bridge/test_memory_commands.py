@@ -388,3 +388,17 @@ async def test_a_forward_asked_again_by_retry_writes_nothing(tmp_path: Path) -> 
         await it.bridge.idle()
         assert await it.ask("/retry") == "No again."
         assert list((tmp_path / "memory").rglob("MEMORY.md")) == []
+
+
+async def test_a_memory_that_leads_to_anothers_is_told_and_not_followed(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await say(it, "/remember the code is plover")
+        (ana,) = (tmp_path / "memory").iterdir()
+        account = it.channel.message("").address.account
+        scope_path(tmp_path / "memory", f"person:fake:{account}:2").symlink_to(ana)
+        before = (ana / "MEMORY.md").read_text()
+        for command in ("/memory", "/remember a new thing", "/forget plover", "/memory off"):
+            told = await say(it, command, person="bo", chat="2")
+            assert "is a link to another place" in told, command
+            assert "plover" not in told
+        assert (ana / "MEMORY.md").read_text() == before

@@ -104,6 +104,13 @@ async def test_facts_days_and_conversations_are_found_with_their_place(world: Wo
         ("Η Αθήνα το βράδυ", "αθηνα"),
         ("Ёлка стоит", "елка"),
         ("אני גר בחיפה", "בחיפה"),
+        ("אני גר בחיפה", "חיפה"),
+        ("חיפה יפה בלילה", "בחיפה"),
+        ("קניתי שמש ושולחן", "השולחן"),
+        ("أحب القهوة صباحا", "قهوة"),
+        ("شربت قهوة صباحا", "القهوة"),
+        ("ذهبنا بالسيارة", "سيارة"),
+        ("هدية للمدرسة", "والمدرسة"),
         ("her number is 0171-2345", "0171 2345"),
         ("cats and dogs", "cat dog"),
     ],
@@ -114,6 +121,13 @@ async def test_words_of_any_script_are_found_in_files_and_conversations(
     world.write(ANA, "2026-11-28.md", f"- {text}\n")
     await world.say(ANA, text)
     assert await world.find(ANA, query) == [text, f"- {text}"]
+
+
+async def test_what_is_quoted_is_looked_for_as_it_is_written(world: World) -> None:
+    for text in ("أحب القهوة", "شربت قهوة"):
+        await world.say(ANA, text)
+    assert await world.find(ANA, '"قهوة"') == ["شربت قهوة"]
+    assert await world.find(ANA, "شاي") == []
 
 
 async def test_a_whole_question_finds_what_holds_a_part_of_it(world: World) -> None:
