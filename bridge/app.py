@@ -188,6 +188,7 @@ async def serve(
                 bridge.door.change,
             )
             operation.status.restart = lambda: reloading.restart
+            operation.status.refused = lambda: reloading.refused
             helpers = [
                 *_memory_jobs(jobs, upkeep, operation, group),
                 *await operation.start(group),

@@ -1,7 +1,7 @@
 """What changes in files while the bot runs: chats' limits at once, the configuration where it is safe.
 
 A configuration with a fault changes nothing. What needs a restart is logged, and told by
-`galata status`, until the file says again what runs.
+`galata status`, until the file says again what runs; so are the faults of a file that was refused.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Reloading:
         self._applied = applied
         self._admit = admit
         self.restart: tuple[str, ...] = ()
+        self.refused: tuple[str, ...] = ()  # why the file as it is now is not taken over
 
     async def run(self) -> None:
         """Watch until cancelled. Where that cannot be, files are read when a message needs them."""
@@ -120,7 +121,9 @@ class Reloading:
             new = await asyncio.to_thread(source.load)
         except ConfigError as error:
             log.error("the configuration is not taken over, what held before holds on:\n%s", error)
+            self.refused = tuple(str(error).splitlines())
             return
+        self.refused = ()
         changed = list(differing(self._config, new))
         safe = [key for key in changed if self._is_safe(key, new)]
         self.restart = tuple(key for key in changed if key not in safe)

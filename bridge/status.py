@@ -40,7 +40,8 @@ class ErrorCount:
 @dataclass(frozen=True, slots=True)
 class Status:
     """Everything. `pid` and `started` are None where no process runs. `restart`: keys of the
-    configuration that have changed and need one."""
+    configuration that have changed and need one. `refused`: the faults for which the configuration as
+    it is now is not taken over."""
 
     version: str
     pid: int | None
@@ -49,6 +50,7 @@ class Status:
     queues: Sequence[ChatQueue]
     errors: ErrorCount
     restart: Sequence[str] = ()
+    refused: Sequence[str] = ()
 
     def to_json(self) -> JsonObject:
         """As `galata status --json` prints it."""
@@ -63,12 +65,13 @@ class LiveStatus:
         self._watch = watch
         self.started = datetime.now(UTC)
         self.restart: Callable[[], Sequence[str]] = tuple
+        self.refused: Callable[[], Sequence[str]] = tuple
 
     async def get(self) -> Status:
         """The status now. Raises `StoreError`."""
         channels = [await _live(self._overview, state) for state in self._watch.look()]
         status = await _status(self._overview, channels, os.getpid(), stamp(self.started))
-        return replace(status, restart=tuple(self.restart()))
+        return replace(status, restart=tuple(self.restart()), refused=tuple(self.refused()))
 
 
 async def stored_status(overview: Overview) -> Status:

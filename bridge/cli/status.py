@@ -45,6 +45,9 @@ def lines(status: Any, now: datetime) -> Iterator[str]:
             f"  {queue['session']}: {queue['running']} running, {queue['waiting']} waiting, "
             f"{queue['undelivered']} undelivered, since {_time(queue['since'])}"
         )
+    if status.get("refused"):
+        yield "the configuration has faults; what held before holds on:"
+        yield from (f"  {fault}" for fault in status["refused"])
     if status.get("restart"):
         yield f"changed in the configuration, needs a restart: {', '.join(status['restart'])}"
     errors = status["errors"]

@@ -117,6 +117,13 @@ async def test_a_bad_file_changes_nothing(tmp_path: Path, caplog: pytest.LogCapt
         assert it.services.policies.of(GROUP, "ana")[COST_PER_DAY] == 2_000_000
         assert "config.yaml:9:12 defaults.cost_per_day_usd" in caplog.text
         assert files.applied == 1
+        (refused,) = files.reloading.refused
+        assert "config.yaml:9:12 defaults.cost_per_day_usd" in refused
+        files.path.unlink()
+        await files.reloading.reload(files.source)
+        assert "cannot be read" in files.reloading.refused[0]
+        await files.change(FIRST)
+        assert files.reloading.refused == (), "it is mended"
 
 
 async def test_both_are_watched(tmp_path: Path) -> None:

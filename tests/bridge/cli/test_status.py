@@ -133,6 +133,7 @@ def test_the_words_for_a_person() -> None:
             }
         ],
         "errors": {"count": 9, "newest": ["ABCD", "EFGH"]},
+        "refused": ["c.yaml:3:1 pasued: unknown key"],
     }
     now = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
     assert list(lines(told, now)) == [
@@ -140,5 +141,7 @@ def test_the_words_for_a_person() -> None:
         "slack: DOWN since 2026-11-30 10:00:00 UTC, gave up: refused; last message -",
         "at work:",
         "  slack:T1:C1: 1 running, 2 waiting, 3 undelivered, since 2026-11-30 11:00:00 UTC",
+        "the configuration has faults; what held before holds on:",
+        "  c.yaml:3:1 pasued: unknown key",
         "errors in the last hour: 9 (galata error ID: ABCD, EFGH)",
     ]
