@@ -1,7 +1,8 @@
 """Who can raise a budget hears of it in private when it is nearly used up, and when it is.
 
-A chat's admins who have a private chat with the bot, once for each window of each limit; owners for
-the limits of the installation. What was told is stored before it is sent: rather once too few.
+A chat's admins who have a private chat with the bot, once for each window of each limit; where none of
+them is reached, one silent line in the chat says it, after quiet hours. Owners for the limits of the
+installation. What was told is stored before it is sent: rather once too few.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bridge.gate import MonthlyGate, usd
 from bridge.inbound import readable
 from bridge.limits.caps import amount_of, caps_of
 from bridge.limits.keys import LANGUAGE, WARN_AT
-from bridge.limits.policies import ChatPolicies, zone_of
+from bridge.limits.policies import ChatPolicies, is_quiet, zone_of
 from bridge.limits.policy import Policy
 from bridge.texts import Say, Texts
 from channels.base import Address, Channel, InboundMessage, OutboundReply
@@ -79,39 +80,41 @@ class BudgetWarnings:
             return
         place = (address.channel, address.account, address.chat)
         used = await self._usage.used(place, person, zone_of(policy))
-        news = [await self._first(_due(address, cap, used, policy[WARN_AT])) for cap in caps]
-        warnings = [one for one in news if one is not None]
-        if warnings:
-            for heard in await self._admins(address):
-                await self._tell(heard, warnings)
+        due = [one for cap in caps if (one := _due(address, cap, used, policy[WARN_AT]))]
+        news = [one[0] for one in due if await self._is_news(one)]
+        if news and any([await self._tell(one, news) for one in await self._admins(address)]):
+            for levels in due:
+                await self._is_news(_in_chat(levels))
+        elif due and not is_quiet(policy):
+            lines = [one[0] for one in map(_in_chat, due) if await self._is_news(one)]
+            if lines:
+                await self._tell_chat(address, lines)
 
     async def _of_installation(self, policy: Policy) -> None:
         for one in await self._gate.spending():
-            warning = await self._first(
-                [
-                    _Warning(
-                        f"budget:installation:{one.limit}:{one.window}:{one.most}:{level}",
-                        f"budget_installation_{'full' if level == FULL else 'near'}",
-                        {"percent": level, "used": usd(one.spent), "limit": usd(one.most)},
-                    )
-                    for level in _levels(one.spent, one.most, policy[WARN_AT])
-                ]
-            )
-            if warning is not None:
+            due = [
+                _Warning(
+                    f"budget:installation:{one.limit}:{one.window}:{one.most}:{level}",
+                    f"budget_installation_{'full' if level == FULL else 'near'}",
+                    {"percent": level, "used": usd(one.spent), "limit": usd(one.most)},
+                )
+                for level in _levels(one.spent, one.most, policy[WARN_AT])
+            ]
+            if await self._is_news(due):
                 for heard in await self._owners():
-                    await self._tell(heard, [warning])
+                    await self._tell(heard, due[:1])
 
-    async def _first(self, due: list[_Warning]) -> _Warning | None:
-        """The highest, if it is news."""
+    async def _is_news(self, due: list[_Warning]) -> bool:
+        """Whether the first and highest of them has not been told; all of them count as told now."""
         news = [one for one in due if await self._people.tell_once(one.key, TOLD_FOR)]
-        return due[0] if due and due[0] in news else None
+        return bool(due) and due[0] in news
 
     async def _admins(self, address: Address) -> list[InboundMessage]:
         """The newest message of each of the chat's admins to the bot alone."""
         found: list[InboundMessage] = []
         channel = self._channels[address.channel]
         place = (address.channel, address.account, address.chat)
-        for body in await self._inbox.private_of_members(place, MOST_ASKED):
+        for body in await self._inbox.private_near(place, MOST_ASKED):
             message = readable(body)
             if message is not None and await channel.is_admin(address, message.sender.id):
                 found.append(message)
@@ -126,8 +129,17 @@ class BudgetWarnings:
         found = [readable(body) for body in bodies if body is not None]
         return [message for message in found if message is not None]
 
-    async def _tell(self, heard: InboundMessage, warnings: list[_Warning]) -> None:
-        """In somebody's private chat, of which `heard` is a message."""
+    async def _tell_chat(self, address: Address, warnings: list[_Warning]) -> None:
+        """One silent line in the chat itself, where anybody has written."""
+        body = await self._inbox.newest(address.channel, address.chat)
+        heard = None if body is None else readable(body)
+        if heard is not None:
+            await self._tell(replace(heard, address=address), warnings, silent=True)
+
+    async def _tell(
+        self, heard: InboundMessage, warnings: list[_Warning], *, silent: bool = False
+    ) -> bool:
+        """In the chat of which `heard` is a message, outside its threads; whether it arrived."""
         address = replace(heard.address, thread=None)
         language = self._policies.of(address, heard.sender.id)[LANGUAGE]
         wished = None if language == "auto" else language
@@ -135,10 +147,13 @@ class BudgetWarnings:
         language = self._texts.language(wished, heard.sender.language)
         say = Say(self._texts, language, channel.capabilities)
         text = "\n".join(say(one.text, **one.values) for one in warnings)
+        sink = channel.open_reply(address, reply_to=None, silent=silent)
         try:
-            await channel.open_reply(address, reply_to=None).finish(OutboundReply(text))
+            delivered = await sink.finish(OutboundReply(text, silent=silent))
         except ChannelError as error:
-            log.warning("%s is not told of a budget: %s", heard.sender.id, error)
+            log.warning("%s is not told of a budget: %s", address.chat, error)
+            return False
+        return delivered.complete
 
 
 def _due(address: Address, cap: Cap, used: Used, percent: int) -> list[_Warning]:
@@ -159,6 +174,14 @@ def _due(address: Address, cap: Cap, used: Used, percent: int) -> list[_Warning]
             },
         )
         for level in _levels(cap.used(used), cap.limit, percent)
+    ]
+
+
+def _in_chat(levels: list[_Warning]) -> list[_Warning]:
+    """As the chat itself is told: who has used how much is not said there."""
+    return [
+        _Warning(f"{one.key}:chat", one.text.replace("budget_", "budget_here_"), one.values)
+        for one in levels
     ]
 
 

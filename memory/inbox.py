@@ -147,14 +147,15 @@ class Inbox:
         )
         return str(rows[0][0]) if rows else None
 
-    async def private_of_members(self, chat: Place, most: int) -> list[str]:
-        """Of everybody who has written to the bot in a chat (channel, account, id), the newest message
-        to the bot alone, the newest first; of `most` people."""
+    async def private_near(self, chat: Place, most: int) -> list[str]:
+        """Of everybody who has written to the bot alone, the newest message: first of those who have
+        written to it in a chat (channel, account, id) too, then the newest; of `most` people. Reads
+        all that is stored of the account."""
         rows = await self._database.read(
             "SELECT body FROM inbox WHERE id IN (SELECT MAX(id) FROM inbox"  # noqa: S608 - constants
-            f" WHERE channel = :channel AND account = :account AND {_PRIVATE} AND person IN"
-            " (SELECT person FROM inbox WHERE channel = :channel AND account = :account"
-            f" AND {ITS_IDS}) GROUP BY person) ORDER BY id DESC LIMIT :most",
+            f" WHERE channel = :channel AND account = :account AND {_PRIVATE} GROUP BY person)"
+            " ORDER BY person IN (SELECT person FROM inbox WHERE channel = :channel"
+            f" AND account = :account AND {ITS_IDS}) DESC, id DESC LIMIT :most",
             {**named(chat), "most": most},
         )
         return [str(row[0]) for row in rows]

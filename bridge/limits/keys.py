@@ -175,7 +175,8 @@ WARN_AT: Final = Key(
     "warn_at_percent",
     _count(100, "percent", least=1),
     80,
-    "At how much of the chat's budget its admins are told in private; at 100 % they are in any case.",
+    "At how much of the chat's budget its admins are told, in private or else here; at 100 % they are "
+    "in any case.",
     "80",
 )
 TIMEZONE: Final = Key(

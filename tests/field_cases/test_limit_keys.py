@@ -173,3 +173,4 @@ async def test_warn_at_percent(tmp_path: Path) -> None:
             await it.group.wait_for_text(answer)
         await it.chat.wait_for_text("1 % of a budget")
         assert sum("of a budget" in text for text in it.chat.texts) == 1
+        assert not any("of a budget" in text for text in it.group.texts)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from bridge.gate import usd
 from tests.bridge.bed import Bed, bed
-from tests.bridge.limits.test_effects import ask, write
+from tests.bridge.limits.test_effects import GROUP, ask, write
 
 
 def private(it: Bed) -> list[str]:
@@ -31,6 +32,44 @@ async def test_admins_with_a_private_chat_hear_once_of_each_level(tmp_path: Path
         await ask(it, person="bo")
         assert len(private(it)) == 1
         assert "used up a budget: 4.00 USD of 4.00 USD (`cost_per_day_usd`)" in private(it)[0]
+
+
+async def test_where_no_admin_is_reached_in_private_the_chat_is_told_after_quiet_hours(
+    tmp_path: Path,
+) -> None:
+    now, hour = datetime.now(UTC), timedelta(hours=1)
+    budget = "cost_per_day_usd: 5\ncost_per_person_per_day_usd: 9\n"
+    quiet = f"quiet_hours: {now - hour:%H:%M}-{now + 2 * hour:%H:%M}"
+    write(tmp_path, budget + quiet)
+    async with bed(tmp_path, [*"12345"]) as it:
+        it.channel.admins = {"boss"}
+        await it.ask("/whoami", chat="boss", person="boss")
+        it.channel.membership.unreachable = {"boss"}  # who has blocked the bot since
+        told = it.channel.said_in
+        for _ in range(4):
+            await ask(it)
+        assert told(GROUP) == [*"1234"], "nobody is woken"
+        write(tmp_path, budget)
+        await ask(it)
+        near, full = "used 80 %", "used up a budget: 5.00 USD of 5.00 USD (`cost_per_day_usd`)"
+        (line,) = told(GROUP)[5:]
+        assert full in line
+        assert near not in line, "the higher of both alone"
+        assert it.channel.replies[-1].silent
+        await ask(it)
+        assert len(told(GROUP)) == 7, "once"
+
+
+async def test_an_admin_who_never_wrote_in_the_group_hears_of_it_in_private(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "cost_per_day_usd: 1\ncost_per_person_per_day_usd: 9")
+    async with bed(tmp_path, ["Hello.", "1"]) as it:
+        it.channel.admins = {"ana"}
+        await it.ask("Hi", chat="ana", person="ana")
+        await ask(it, person="bo")
+        assert "used up a budget" in private(it)[-1]
+        assert it.channel.said_in(GROUP) == ["1"], "the chat hears nothing then"
 
 
 async def test_owners_hear_of_the_installations_budget(tmp_path: Path) -> None:
