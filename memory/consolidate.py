@@ -30,6 +30,7 @@ from memory.facts import (
 )
 from memory.flush import Note
 from memory.proposal import Change, ProposalRefused
+from memory.relative import is_relative
 from memory.telling import denies, sequence, telling, turned, untold
 from memory.tombstones import Forgotten
 from memory.words import words
@@ -38,13 +39,6 @@ SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EARLIER = re.compile(r" \(before [0-9]{4}-[0-9]{2}-[0-9]{2}: .*\)$")
-# What rots: an entry is read on other days.
-_RELATIVE = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|heute|morgen|gestern"
-    r"|aujourd'hui|demain|hier|hoy|mañana|ayer|hoje|amanhã|ontem|oggi|domani|ieri"
-    r"|сегодня|завтра|вчера)\b|今天|今晚|明天|昨天|今日|明日|昨日|오늘|내일|어제",
-    re.IGNORECASE,
-)
 
 Fault = Literal[
     "no_source",  # it cites no note that was shown
@@ -252,7 +246,7 @@ def _cited(change: Change, night: Night) -> list[Note]:
 
 
 def _sound(text: str) -> None:
-    if _RELATIVE.search(text):
+    if is_relative(text):
         raise _Faulty("relative_date")
 
 
