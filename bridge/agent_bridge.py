@@ -51,6 +51,7 @@ from bridge.turn_plan import TurnServices
 from bridge.turns import Turns
 from channels.base import Address, Channel, InboundMessage
 from channels.errors import FormRefused, NotStored, Unreachable
+from memory.chats import ChatPlace
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
 
@@ -134,7 +135,12 @@ class AgentBridge:
         in_quiet = quiet(holds, services.chats, services.memory)
         self.talks = PrivateTalks(services.talks, services.folders, services.jobs, in_quiet)
         self.eraser = Eraser(
-            services.traces, services.chats, services.folders, in_quiet, self.talks.forget
+            services.traces,
+            services.chats,
+            services.folders,
+            in_quiet,
+            self._erased,
+            self._overheard.forget,
         )
         backlog = self._backlog = Backlog(
             services.backlog,
@@ -368,6 +374,12 @@ class AgentBridge:
             await self._take_up(session_key, session_key)
         self._turns.unmark_dealt_with(marked)
         self._beside.start(self.door.resume(), "access")
+
+    def _erased(self, place: ChatPlace) -> None:
+        """What is kept of a chat in this process goes with what is stored."""
+        self.talks.forget(place)
+        for name in self._services.chats.names(place):
+            self._overheard.forget_chat(place.channel, place.account, name)
 
     async def _forget_chat(self, channel: str, chat: str) -> None:
         """Its limits and what an owner has decided about it."""

@@ -67,13 +67,15 @@ class Eraser:
         folders: ChatFolders,
         quiet: Quiet,
         erased: Callable[[ChatPlace], None] = lambda place: None,
+        forget: Callable[[str, str], None] = lambda channel, person: None,
     ) -> None:
-        """`erased` hears of each chat that is gone."""
+        """`erased` hears of each chat that is gone, `forget` of a person (channel, id) who goes."""
         self._traces = traces
         self._chats = chats
         self._folders = folders
         self._quiet = quiet
         self._erased = erased
+        self._forget = forget
 
     async def chat(self, place: ChatPlace, by: str) -> None:
         """All of one chat, in which people still are. `by`: who has wanted it, for the audit table."""
@@ -98,6 +100,7 @@ class Eraser:
         shared = [trace.place for trace in found.shared]
         places = [*found.private, *shared]
         async with self._quiet(places, together=bool(found.together)):
+            self._forget(found.person.channel, found.person.id)
             # First: whose its lines are is known by messages that go then.
             await self._traces.erase_together(found.person)
             for place in found.private:

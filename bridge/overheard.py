@@ -29,6 +29,7 @@ _Place = tuple[str, str, str, str | None]
 @dataclass(frozen=True, slots=True)
 class _Said:
     at: datetime
+    person: str
     line: str
 
 
@@ -62,6 +63,18 @@ class Overheard:
         said = [one for one in self._said.get(place, ()) if since < one.at <= message.sent_at]
         return "\n".join((HEARD, *(one.line for one in said[-most:]))) if said else ""
 
+    def forget(self, channel: str, person: str) -> None:
+        """Nothing that this person has said is kept in mind any more."""
+        for place, said in self._said.items():
+            if place[0] == channel and any(one.person == person for one in said):
+                rest = [one for one in said if one.person != person]
+                self._said[place] = deque(rest, maxlen=said.maxlen)
+
+    def forget_chat(self, channel: str, account: str, chat: str) -> None:
+        """Nothing that was said in this chat is."""
+        for place in [known for known in self._said if known[:3] == (channel, account, chat)]:
+            del self._said[place]
+
     def _keep(self, message: InboundMessage, most: int) -> None:
         place = _place_of(message)
         if not most:
@@ -70,7 +83,7 @@ class Overheard:
         if not message.text.strip():
             return
         kept = deque(self._said.pop(place, ()), maxlen=most)
-        kept.append(_Said(message.sent_at, _line(message)))
+        kept.append(_Said(message.sent_at, message.sender.id, _line(message)))
         self._said[place] = kept
         while len(self._said) > MOST_PLACES:
             self._said.popitem(last=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.cli.finding import Finding
-from bridge.cli.probe import ProbeFailed, probe_model, probe_slack, probe_telegram
+from bridge.cli.probe import ProbeFailed, probe_members, probe_model, probe_slack, probe_telegram
 from bridge.settings import Config
 from channels.errors import ChannelError, ChannelFailed
 
@@ -11,6 +11,13 @@ _PRIVACY = (
     "in groups it hears commands such as /ask and replies to it, but no mentions; for those: "
     "@BotFather, /setprivacy, Disable, then remove the bot from the group and add it again"
 )
+
+_SILENT = {
+    "outside": "the bot is not in it",
+    "hidden": "its members are hidden, and the bot is no administrator there",
+    "unknown": "Telegram does not say",
+}
+_MEMBERS = "add the bot to it, as an administrator where the members are hidden, or take it out"
 
 
 async def provider(config: Config) -> Finding:
@@ -50,6 +57,21 @@ async def telegram(config: Config) -> Finding | None:
     if bot.sees_all_group_messages:
         return Finding("ok", "telegram", f"{name}, privacy mode off")
     return Finding("note", "telegram", f"{name}, privacy mode on", _PRIVACY)
+
+
+async def members(config: Config) -> Finding | None:
+    """Whether the groups whose members may talk tell who is in them; None without any."""
+    settings = config.channels.telegram
+    if settings is None or not settings.members_of:
+        return None
+    try:
+        silent = await probe_members(settings)
+    except ChannelError as error:
+        return _refused("members_of", error)
+    if not silent:
+        return Finding("ok", "members_of", f"{len(settings.members_of)} groups tell who is in them")
+    told = "; ".join(f"{group}: {_SILENT[why]}" for group, why in silent)
+    return Finding("FAIL", "members_of", f"nobody is let in by {told}", _MEMBERS)
 
 
 async def slack(config: Config) -> Finding | None:

@@ -91,6 +91,7 @@ async def _asked(database: Awaitable[Finding], config: Config | None) -> list[Fi
         database,
         checks_there.provider(config),
         checks_there.telegram(config),
+        checks_there.members(config),
         checks_there.slack(config),
     )
     return [finding for finding in found if finding is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.errors import ProviderError, RefusalKind
@@ -17,6 +18,7 @@ from channels.telegram.settings import TelegramSettings
 if TYPE_CHECKING:
     from channels.slack.api import BotIdentity as SlackIdentity
     from channels.telegram.parse import BotIdentity as TelegramIdentity
+    from channels.telegram.probe import Silent
 
 PATIENCE_S = 30.0  # for one probe
 # The least that reasoning models and compatible servers take; a "hello" costs thousandths of a cent.
@@ -66,6 +68,13 @@ async def probe_telegram(settings: TelegramSettings) -> TelegramIdentity:
     from channels.telegram.probe import identify
 
     return await identify(settings)
+
+
+async def probe_members(settings: TelegramSettings) -> Sequence[tuple[str, Silent]]:
+    """The groups of `members_of` that do not tell who is in them, with why."""
+    from channels.telegram.probe import silent_groups
+
+    return await silent_groups(settings)
 
 
 async def probe_slack(settings: SlackSettings) -> SlackIdentity:

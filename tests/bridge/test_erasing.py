@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -127,6 +128,29 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert OTHERS in str(it.said())
         persons = await it.database.read("SELECT DISTINCT person FROM usage_days")
         assert {row[0] for row in persons} == {"bo", "erased"}
+
+
+async def test_what_was_only_overheard_goes_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "groups" / "fake" / "team.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("context_messages: 5\n")
+    async with bed(tmp_path, [*"123"]) as it:
+
+        async def say(text: str, person: str) -> None:
+            heard = it.channel.message(text, person=person, **TEAM)
+            await it.bridge.receive(replace(heard, addressed=False))
+
+        for person, word in (("ana", MINE), ("bo", OTHERS)):
+            await say(f"I like {word}", person)
+        await it.ask("what?", person="bo", **TEAM)
+        assert MINE in it.said()[-1][1]
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        await it.ask("and now?", person="bo", **TEAM)
+        assert MINE not in it.said()[-1][1]
+        assert OTHERS in it.said()[-1][1], "what others have said stays"
+        await it.bridge.eraser.chat(ChatPlace("fake", "bot", "team"), "ana")
+        await it.ask("and then?", person="bo", **TEAM)
+        assert OTHERS not in it.said()[-1][1]
 
 
 async def test_while_an_answer_is_under_way_nothing_is_erased(

@@ -181,6 +181,8 @@ def get_chat(world: World, params: Params) -> Json:
     }
     if chat.linked is not None:
         data["linked_chat_id"] = chat.linked.id
+    if chat.members_hidden:
+        data["has_hidden_members"] = True
     if chat.kind in ("group", "supergroup"):
         data["permissions"] = permissions_json(allowed=True)
     return data

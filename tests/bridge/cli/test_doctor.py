@@ -110,6 +110,31 @@ async def test_every_wrong_secret_is_found_at_once_and_not_repeated(place: Place
     assert "channels.slack.app_token" in lines["slack"]
 
 
+async def test_groups_that_let_their_members_in_are_asked_who_is_there(place: Place) -> None:
+    told, hidden, left = (place.telegram.group(name, members=()) for name in ("A", "B", "C"))
+    hidden.members_hidden = True
+    left.bot_status = "left"
+    text = place.config.read_text()
+
+    def groups(*ids: int) -> None:
+        listed = ", ".join(map(str, ids))
+        place.config.write_text(
+            text.replace("telegram: {", f"telegram: {{members_of: [{listed}], ")
+        )
+
+    groups(told.id, hidden.id, left.id)
+    code, lines = await place.doctor()
+    assert code == FAILED
+    assert f"{hidden.id}: its members are hidden" in lines["members_of"]
+    assert f"{left.id}: the bot is not in it" in lines["members_of"]
+    assert str(told.id) not in lines["members_of"]
+    hidden.bot_status = "administrator"
+    groups(told.id, hidden.id)
+    code, lines = await place.doctor()
+    assert code == FINE
+    assert lines["members_of"].startswith("ok")
+
+
 async def test_missing_scopes_are_named(place: Place) -> None:
     place.slack.scopes = [scope for scope in place.slack.scopes if scope != "files:read"]
     code, lines = await place.doctor()
