@@ -54,7 +54,7 @@ class UsageCommand:
         for days, key in ((WEEK, "usage_own_week"), (MONTH, "usage_own_month")):
             first = (today - timedelta(days=days - 1)).isoformat()
             share = await self._usage.own(place, person, first)
-            lines.append(say(key, used=_amount(share, tokens=tokens or not share.cost)))
+            lines.append(say(key, used=_amount(share, tokens=tokens or _unpriced(share))))
         if address.private or await self._rights.over_all(message):
             lines += await self._of_chat(place, today, say)
         return Answer("\n".join(lines), silent=True)
@@ -66,8 +66,10 @@ class UsageCommand:
             found.get(day.isoformat(), Part(day.isoformat(), 0, 0))
             for day in (first + timedelta(days=n) for n in range(MONTH))
         ]
-        tokens = not any(day.cost for day in days)
+        tokens = _unpriced(_sum(days))
         week = days[-WEEK:]
+        if not (_sum(days).cost or _sum(days).tokens):
+            return ["", say("usage_month", used=_amount(_sum(days), tokens=tokens))]
         lines = ["", say("usage_week", used=_amount(_sum(week), tokens=tokens)), "```"]
         lines += _bars(week, tokens=tokens)
         lines += ["```", say("usage_month", used=_amount(_sum(days), tokens=tokens))]
@@ -113,6 +115,11 @@ def _amount(part: Part, *, tokens: bool) -> str:
     if tokens:
         return f"{part.tokens:,} tokens"
     return f"{usd(part.cost)} USD"
+
+
+def _unpriced(part: Part) -> bool:
+    """Whether it is to be shown in tokens: something was used, at no price."""
+    return bool(part.tokens) and not part.cost
 
 
 def _percent(part: Part, whole: Part, *, tokens: bool) -> int:

@@ -274,6 +274,7 @@ _HINTS: Mapping[str, Wording] = {
     "mapping values are not allowed here": wording("fault_second_colon"),
     "expected a single document": wording("fault_second_document"),
     "found unexpected end of stream": wording("fault_open_quote"),
+    "that cannot start any token": wording("fault_first_sign"),
     "tag handle": wording("fault_tags"),
 }
 

@@ -26,8 +26,10 @@ from memory.policies import PolicyPlace
 CHOOSE: Final = "model"  # the action of the buttons
 LONGEST = timedelta(days=366)
 MOST_BUTTONS = 20
-_SPAN = re.compile(r"(\d{1,5})(m|min|h|d|w)", re.IGNORECASE)
-_ID = re.compile(r"[A-Za-z0-9_-]*\d[A-Za-z0-9_-]*", re.ASCII)
+_UNIT = r"\d{1,5}(?:min|m|h|d|w)"
+_SPAN = re.compile(rf"(?:{_UNIT})+", re.IGNORECASE)
+_APART = re.compile(r"\b(\d{1,5})\s+(min|m|h|d|w)\b", re.IGNORECASE)  # `2 h`
+_ID = re.compile(r"-?\d+|[A-Za-z][A-Za-z0-9_-]*\d[A-Za-z0-9_-]*", re.ASCII)
 _UNITS: Final = {
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
@@ -71,7 +73,7 @@ class ChatCommands:
     # Pauses and blocks -------------------------------------------------------------------------------
 
     async def _pause(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
-        span, rest = _span(_args(message))
+        span, rest = span_in(_args(message))
         if rest or (span is not None and not timedelta() < span <= LONGEST):
             return Answer(say("pause_how"))
         value = "yes" if span is None else until_text(datetime.now(UTC) + span)
@@ -93,7 +95,7 @@ class ChatCommands:
         return is_paused(policy[PAUSED], datetime.now(UTC)) and policy.origin(PAUSED) in files
 
     async def _block(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
-        span, rest = _span(_args(message))
+        span, rest = span_in(_args(message))
         person = _meant(message, rest)
         # A span with a slip is not "for ever"; other words may be the name of who was mentioned.
         unread = [word for word in rest if word[0].isdigit() and word != person]
@@ -107,7 +109,7 @@ class ChatCommands:
         return await self._set(message, BLOCKED, f"[{', '.join(kept)}]", say)
 
     async def _unblock(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
-        person = _meant(message, _span(_args(message))[1])
+        person = _meant(message, span_in(_args(message))[1])
         if person is None:
             return Answer(say("block_how"))
         return await self._set(
@@ -187,14 +189,15 @@ def _args(message: InboundMessage) -> str:
     return message.command.args if message.command else ""
 
 
-def _span(words: str) -> tuple[timedelta | None, list[str]]:
-    """The first word that is a span of time, such as `2h`, and the other words."""
-    rest = words.split()
+def span_in(words: str) -> tuple[timedelta | None, list[str]]:
+    """The first word that is a span of time, such as `2h`, `2 h` or `1h30m`, and the other words."""
+    rest = _APART.sub(r"\1\2", words).split()
     for word in rest:
-        found = _SPAN.fullmatch(word)
-        if found is not None:
+        if _SPAN.fullmatch(word) is not None:
             rest.remove(word)
-            return int(found[1]) * _UNITS[found[2].lower()], rest
+            parts = (re.fullmatch(r"(\d+)(\D+)", one) for one in re.findall(_UNIT, word, re.I))
+            spans = (int(part[1]) * _UNITS[part[2].lower()] for part in parts if part is not None)
+            return sum(spans, timedelta()), rest
     return None, rest
 
 

@@ -30,6 +30,7 @@ from memory.usage import UsageStore
 
 MOST_CHANGES = 5  # that /limits log tells
 _LINES = re.compile(r"\s*[A-Za-z][\w \t-]*[:：]")
+_ASSIGNED = re.compile(r"(?P<key>[A-Za-z][\w \t-]*?)\s*=\s*(?=\S)")
 _ASKS = frozenset(("set", "replace", "undo", "log"))  # what admins only may do
 
 
@@ -96,13 +97,8 @@ class LimitsCommand:
                 no = await self._rights.no(message.address, message.sender.id, may, say)
                 return Answer(no)
         match wish.verb:
-            case "set":
-                return await self._write(message, await self._plan(place, wish.words), say)
-            case "replace":
-                plan = await self._changes.plan(place, wish.words, whole=True)
-                return await self._write(message, plan, say)
-            case "undo":
-                return await self._write(message, await self._changes.plan_undo(place), say)
+            case "set" | "replace" | "undo":
+                return await self._change(message, place, wish, say)
             case "log":
                 return Answer(await self._log(message, place, say))
             case "text":
@@ -119,6 +115,19 @@ class LimitsCommand:
         place = places_of(message.address)[0]
         reading = self._changes.read(_as_lines(wish.words), place)
         return {TIMEZONE.name} == {*reading.values, *reading.removed} and not reading.faults
+
+    async def _change(
+        self, message: InboundMessage, place: PolicyPlace, wish: _Wish, say: Say
+    ) -> Answer:
+        """No words must not mean: away with all of them."""
+        if wish.verb == "undo":
+            return await self._write(message, await self._changes.plan_undo(place), say)
+        if not wish.words:
+            return Answer(say("limits_how"))
+        if wish.verb == "set":
+            return await self._write(message, await self._plan(place, wish.words), say)
+        plan = await self._changes.plan(place, wish.words, whole=True)
+        return await self._write(message, plan, say)
 
     async def _plan(self, place: PolicyPlace, words: str) -> Plan | Refused:
         return await self._changes.plan(place, _as_lines(words))
@@ -209,23 +218,34 @@ def _wish(args: str) -> _Wish:
     if here is not None:
         words = words[here.end() :]
     verb, _, rest = words.partition(" ") if " " in words.split("\n")[0] else words.partition("\n")
-    if verb.lower() not in (*_ASKS, "text", "") and _LINES.match(words):
+    if verb.lower() not in (*_ASKS, "text", "") and (_LINES.match(words) or _named(words)):
         return _Wish("set", words, here is not None)
     asked = verb.strip().lower()
     return _Wish(asked, rest.strip(), here is not None)
 
 
 def _as_lines(words: str) -> str:
-    """`key value` as a line, also with spaces within the key; lines as they are."""
-    parts = re.split(r"[ \t]+", words.strip())
-    for number in range(len(parts) - 1, 1, -1):
-        if plain_key(" ".join(parts[:number])) in BY_NAME:
-            return f"{'_'.join(parts[:number])}: {' '.join(parts[number:])}"
+    """`key value` as a line; lines as they are."""
+    named = _named(words)
+    if named is not None:
+        return ": ".join(named)
     first, _, rest = words.strip().partition(" ")
-    in_lines = any(map(_LINES.match, words.splitlines()))
-    if (in_lines and plain_key(first) not in BY_NAME) or first.endswith((":", "：")):
+    if any(map(_LINES.match, words.splitlines())) or first.endswith((":", "：")):
         return words
     return f"{first}: {rest}"
+
+
+def _named(words: str) -> tuple[str, str] | None:
+    """A key that there is, also one with spaces, and what stands after it or after `=`."""
+    words = words.strip()
+    found = _ASSIGNED.match(words)
+    if found is not None and plain_key(found["key"]) in BY_NAME:
+        return found["key"], words[found.end() :]
+    ends = [word.end() for word in re.finditer(r"\S+", words)]
+    for end in reversed(ends[:-1]):
+        if plain_key(words[:end]) in BY_NAME:
+            return words[:end], words[end:].strip()
+    return None
 
 
 def _joined(*lines: str) -> str:

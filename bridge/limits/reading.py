@@ -68,6 +68,8 @@ def _mended(line: str) -> str:
     if found is None or not found["value"]:
         return line if found is None else f"{found['key']}:"
     value = _straight(found["value"])
+    if value[0] in "@`":  # with which no text can begin in YAML
+        value = quoted(_COMMENT.sub("", value).strip())
     if (
         plain_key(found["key"]) in _TEXTS
         and re.search(r":\s|:$", value)
@@ -103,7 +105,7 @@ def _understood(document: Document, known: Known, keys: Collection[Key[Any]]) ->
     allowed = {key.name: key for key in keys}
     values: dict[str, Any] = {}
     removed: list[str] = []
-    faults = list(document.faults)
+    faults = [one for one in (_of_empty(fault, allowed) for fault in document.faults) if one]
     first: dict[str, int] = {}
     for (written,), (line, column) in _of_top(document):
         name = plain_key(written)
@@ -118,6 +120,17 @@ def _understood(document: Document, known: Known, keys: Collection[Key[Any]]) ->
         elif written in document.values:
             _take(key, document.values[written], (line, column), known, values, removed, faults)
     return Reading(values, tuple(removed), tuple(sorted(faults)))
+
+
+def _of_empty(fault: Fault, allowed: Mapping[str, Key[Any]]) -> Fault | None:
+    """Of a key without a value what may stand there; None of an unknown key, which is said once."""
+    if fault.wording is None or fault.wording.key != "fault_empty":
+        return fault
+    name = plain_key(fault.key)
+    if name not in allowed:
+        return None
+    said = wording("fault_empty_key", words=allowed[name].kind.words)
+    return Fault.of(fault.line, fault.column, name, said)
 
 
 def _of_top(document: Document) -> list[tuple[tuple[str], tuple[int, int]]]:

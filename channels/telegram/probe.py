@@ -36,11 +36,15 @@ administrator; or Telegram does not answer."""
 async def silent_groups(settings: TelegramSettings) -> Sequence[tuple[str, Silent]]:
     """Those of `members_of` whose members the bot is not told, with why."""
     api = build_api(settings)
+    found: list[tuple[str, Silent]] = []
     try:
-        answers = [(group, await _silent(api.bot, int(group))) for group in settings.members_of]
+        for group in settings.members_of:
+            why = await _silent(api.bot, int(group))
+            if why is not None:
+                found.append((group, why))
     finally:
         await api.aclose()
-    return [(group, why) for group, why in answers if why is not None]
+    return found
 
 
 async def _silent(bot: Bot, group: int) -> Silent | None:

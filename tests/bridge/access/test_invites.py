@@ -27,7 +27,7 @@ async def invite(it: Bed, args: str = "") -> str:
 async def test_a_link_lets_in_as_many_as_it_says(tmp_path: Path) -> None:
     async with bed(tmp_path, ["Hello."]) as it:
         code = await invite(it, "2 7d")
-        assert "2 people at most, for 7d" in it.channel.said_in("owner")[0]
+        assert "Uses: 2; it is good for 7d" in it.channel.said_in("owner")[0]
         for person in ("eve", "mal"):
             told = await it.ask(f"/start {code}", person=person, chat=person)
             assert told.startswith("You may talk to me now.")

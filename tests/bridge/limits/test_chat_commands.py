@@ -8,7 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from agent.testing import ScriptedProvider
+from bridge.limits.chat_commands import span_in
 from bridge.policy_changes import ANNOUNCE
 from bridge.scheduler import Due, Scheduler
 from channels.base import Sender
@@ -111,6 +114,21 @@ async def test_block_and_unblock_as_an_answer(tmp_path: Path) -> None:
         assert "Reply to a message" in await ask(it, "/block", person="boss")
         write(tmp_path, "blocked: [bo2 until 2020-01-01 00:00 UTC]")
         assert await ask(it, person="bo2") == "Two.", "it is over"
+
+
+@pytest.mark.parametrize(
+    ("words", "minutes"), [("2h", 120), ("2 h", 120), ("1h30m", 90), ("1d 5", 1440), ("90 min", 90)]
+)
+def test_spans_are_read_as_they_are_typed(words: str, minutes: int) -> None:
+    assert span_in(words)[0] == timedelta(minutes=minutes)
+
+
+async def test_a_span_with_a_slip_is_nobodys_id(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        for slip in ("5x", "2hours", "Bo"):
+            assert "write their id" in await ask(it, f"/block {slip}", person="boss")
+        assert lines(tmp_path) == ""
 
 
 async def test_model_by_a_button(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -
         ("answer when  mention or reply", "answer_when: mention_or_reply"),
         ("instructions Note: be brief", 'instructions: "Note: be brief"'),
         ("tokens-per-day: 5", "tokens_per_day: 5"),
+        ("tokens_per_day = 5", "tokens_per_day: 5"),
     ],
 )
 async def test_keys_may_have_spaces_also_without_a_colon(
@@ -99,6 +100,21 @@ async def test_keys_may_have_spaces_also_without_a_colon(
         it.channel.admins = {"boss"}
         await limits(it, f"set {words}")
         assert group_file(tmp_path).read_text() == f"{line}\n"
+
+
+async def test_what_is_written_by_a_slip_is_told_and_takes_nothing_away(tmp_path: Path) -> None:
+    path = write(tmp_path, "paused: no\n")
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        for words in ("set", "replace"):
+            assert "For admins:" in await limits(it, words)
+        told = await limits(it, "set paused")
+        assert "paused: is empty: give yes, no, or until" in told
+        assert (await limits(it, "set foo")).count("line 1") == 1
+        assert "names prove nothing" in await limits(it, "set blocked @bo")
+        assert "put it in quotes" in await limits(it, "set blocked [@bo]")
+        assert path.read_text() == "paused: no\n"
+        assert "not set → 5" in await limits(it, "tokens per day 5"), "also without set"
 
 
 async def test_faults_are_told_in_the_chats_language_and_logged_in_english(
