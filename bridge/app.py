@@ -19,7 +19,7 @@ from agent.provider import Provider
 from agent.tools import Tool
 from bridge.access import Access
 from bridge.access.stores import AccessStores
-from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.agent_bridge import AgentBridge
 from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
@@ -36,6 +36,7 @@ from bridge.memory_jobs import TIDY, MemoryJobs
 from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
+from bridge.parts import BridgeSettings
 from bridge.pictures import Pictures
 from bridge.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
 from bridge.private_talks import LIMIT_S as END_S

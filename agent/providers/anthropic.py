@@ -24,7 +24,13 @@ from agent.provider import (
     UsageReport,
 )
 from agent.providers.anthropic_body import has_thinking, render
-from agent.providers.client import SdkProvider, connection_limits, stop_reason, stream_ended
+from agent.providers.client import (
+    SdkProvider,
+    connection_limits,
+    put_through,
+    stop_reason,
+    stream_ended,
+)
 from agent.providers.errors import read_refusal
 from agent.providers.wire import clean, parse_arguments, unique_calls
 
@@ -97,14 +103,14 @@ async def _open(
     body = render(request, model)
     events: AsyncStream[RawMessageStreamEvent]
     try:
-        events = await client.messages.create(stream=True, **body)
+        events = await put_through(lambda: client.messages.create(stream=True, **body))
     except BadRequestError as error:
         refusal = await read_refusal(error)
         about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
         if not (about and has_thinking(body)):
             raise
-        body = render(request, model, thinking=False)
-        events = await client.messages.create(stream=True, **body)
+        unthought = render(request, model, thinking=False)
+        events = await put_through(lambda: client.messages.create(stream=True, **unthought))
     return events
 
 

@@ -92,12 +92,16 @@ def refusal_of(error: Exception) -> Refusal:
     return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}{_cause(error)}")
 
 
+def first_cause(error: BaseException) -> BaseException:
+    """Where the chain of exceptions began: an SDK may call a refused connection one that timed out."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def _cause(error: BaseException) -> str:
-    """The kind of a chain's first exception: an SDK may call a refused connection one that timed out.
-    Not its text, which may hold an address."""
-    first = error
-    while first.__cause__ is not None:
-        first = first.__cause__
+    """The kind of the first cause. Not its text, which may hold an address."""
+    first = first_cause(error)
     return "" if first is error else f" ({type(first).__name__})"
 
 

@@ -25,6 +25,7 @@ from agent.provider import (
 from agent.providers.client import (
     SdkProvider,
     connection_limits,
+    put_through,
     stop_reason,
     stream_ended,
 )
@@ -102,8 +103,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         while True:
             body = render(request, model, dialect)
             try:
-                chunks: AsyncStream[ChatCompletionChunk]
-                chunks = await client.chat.completions.create(stream=True, **body)
+                chunks = await _create(client, body)
             except APIStatusError as error:
                 dialect = learnt(dialect, await read_refusal(error), body)
                 if dialect in tried:
@@ -112,6 +112,10 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 self._dialects[request.model] = dialect
             else:
                 return chunks
+
+
+async def _create(client: AsyncOpenAI, body: dict[str, Any]) -> AsyncStream[ChatCompletionChunk]:
+    return await put_through(lambda: client.chat.completions.create(stream=True, **body))
 
 
 @dataclass(slots=True)

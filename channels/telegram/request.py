@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,8 @@ from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
 _OURS = BaseRequest.DEFAULT_NONE  # the method gives no time of its own
+
+_MOST_CLOSED = 3  # connections in a row, until that is a failure
 
 # There was no connection to send the request on.
 NOTHING_LEFT = (
@@ -88,13 +91,8 @@ class AiohttpRequest(BaseRequest):
         until_head_s = ours.connect_s + (ours.upload_s if files else ours.write_s) + read_s
         try:
             async with asyncio.timeout(until_head_s):
-                response = await self._open().request(
-                    method,
-                    url,
-                    data=_form(request_data),
-                    timeout=timeout,
-                    proxy=self._proxy,
-                    allow_redirects=False,
+                response = await self._put_through(
+                    method, url, data=_form(request_data), timeout=timeout
                 )
             async with response:
                 return response.status, await response.read()
@@ -102,6 +100,21 @@ class AiohttpRequest(BaseRequest):
             raise TimedOut from error
         except aiohttp.ClientError as error:
             raise NetworkError(type(error).__name__) from error
+
+    async def _put_through(self, method: str, url: str, **how: Any) -> aiohttp.ClientResponse:
+        """The head of the answer; on another connection where Telegram had closed the one that was kept
+        (aiohttp may notice that only when it writes: nothing has left then)."""
+        request = partial(
+            self._open().request, method, url, proxy=self._proxy, allow_redirects=False, **how
+        )
+        for _ in range(_MOST_CLOSED):
+            try:
+                return await request()
+            except aiohttp.ClientOSError as error:
+                closed = aiohttp.ClientConnectionResetError
+                if not isinstance(error.__cause__ or error, closed):
+                    raise
+        return await request()
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:

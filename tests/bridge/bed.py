@@ -17,7 +17,7 @@ from agent.testing import ScriptedProvider, Step
 from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
-from bridge.agent_bridge import AgentBridge, BridgeSettings
+from bridge.agent_bridge import AgentBridge
 from bridge.backlog import BacklogTiming
 from bridge.chat_models import ModelChoice
 from bridge.erasing import shared_scope
@@ -30,6 +30,7 @@ from bridge.log import Redactor
 from bridge.memory_calls import MemoryCalls
 from bridge.memory_parts import MemoryParts
 from bridge.memory_switch import MemorySwitch
+from bridge.parts import BridgeSettings
 from bridge.ratios import Ratios
 from bridge.session import Scope
 from bridge.sharing import Sharing

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.backlog import LONG, Missed, is_old, sort_out
+from bridge.chat_rules import ChatRules
 from bridge.inbound import entry
 from channels.base import Address, InboundMessage, Sender
 from channels.errors import ChannelUnavailable
@@ -148,7 +149,7 @@ async def test_questions_found_at_a_start_are_sorted_out_too(tmp_path: Path) -> 
         for minutes, text in ((90, "old"), (60, "new")):
             plain = made.channel.message(text, person="ana", **TEAM)  # type: ignore[arg-type]
             late = replace(plain, sent_at=datetime.now(UTC) - timedelta(minutes=minutes))
-            place = made.bridge._place(late)  # pyright: ignore[reportPrivateUsage]
+            place = ChatRules(made.services.policies).place(late, made.bridge.talks)
             await made.services.inbox.put(entry(late, place, "turn"))
         await made.bridge.resume()
         await made.until(lambda: len(made.channel.finals) == 2)

@@ -146,3 +146,25 @@ async def test_a_trace_tells_why_there_was_no_connection(kind: str) -> None:
     await provider.aclose()
     assert caught.value.refusal.detail.endswith("(ConnectionRefusedError)")
     assert "Connect call failed" in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_connection_that_was_closed_after_its_answer_fails_no_call(kind: str) -> None:
+    """Within the same instant, and without a word in the answer's head, as llama.cpp does."""
+    async with SERVERS[kind]() as server:
+        host, port = server.origin.removeprefix("http://").split(":")
+
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            answers, questions = await asyncio.open_connection(host, int(port))
+            questions.write(await reader.read(2**20))
+            writer.write(await answers.readuntil(b"\r\n0\r\n\r\n"))
+            questions.close()
+            writer.close()
+
+        async with await asyncio.start_server(relay, host, 0) as between:
+            here = f"http://{host}:{between.sockets[0].getsockname()[1]}"
+            provider = build(kind, server, base_url=server.base_url.replace(server.origin, here))
+            for _ in range(20):
+                server.answer("Yes.")
+                assert await answer(provider) == "Yes."
+            await provider.aclose()

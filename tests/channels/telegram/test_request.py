@@ -11,9 +11,13 @@ from contextlib import asynccontextmanager
 import pytest
 from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import RequestData
+from telegram.request._requestparameter import RequestParameter
 
 from channels.telegram.errors import Meaning, meaning_of
 from channels.telegram.request import AiohttpRequest, Patience
+
+FINE = b'HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{"ok": true, "result": "a"}'
+ASKED = RequestData([RequestParameter("text", "hi", None)])
 
 LONG_S, SHORT_S = 10, 0.1
 SECRET = "/bot123:SECRET/sendMessage"
@@ -117,6 +121,17 @@ async def test_what_breaks_off_after_the_request_may_have_taken_effect(
     assert isinstance(error, TimedOut) == (ending == "silence")
 
 
+async def test_a_connection_that_was_closed_after_its_answer_fails_no_request() -> None:
+    """Within the same instant, and without a word in the answer's head."""
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(FINE)
+
+    async with listening(peer) as root, requests() as request:
+        for _ in range(20):
+            assert await request.post(f"{root}{SECRET}", ASKED) == "a"
+
+
 async def test_a_redirect_takes_the_token_nowhere() -> None:
     asked: list[bytes] = []
 
@@ -131,7 +146,7 @@ async def test_a_redirect_takes_the_token_nowhere() -> None:
 
 async def test_it_is_closed_and_opened_again() -> None:
     async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{"ok": true, "result": "a"}')
+        writer.write(FINE)
 
     async with listening(peer) as root, requests() as request:
         assert await request.post(f"{root}{SECRET}") == "a"
