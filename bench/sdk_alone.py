@@ -41,16 +41,12 @@ async def _openai(client: Any, question: str) -> int:
 
 def _client(kind: str, base_url: str, api_key: str) -> Any:
     if kind == "anthropic":
-        import anthropic
+        from anthropic import AsyncAnthropic
 
-        http = anthropic.DefaultAioHttpClient()
-        return anthropic.AsyncAnthropic(
-            base_url=base_url, api_key=api_key, max_retries=0, http_client=http
-        )
-    import openai
+        return AsyncAnthropic(base_url=base_url, api_key=api_key, max_retries=0)
+    from openai import AsyncOpenAI
 
-    http = openai.DefaultAioHttpClient()
-    return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, http_client=http)
+    return AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0)
 
 
 async def main() -> None:

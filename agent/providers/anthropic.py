@@ -27,7 +27,6 @@ from agent.providers.anthropic_body import has_thinking, render
 from agent.providers.client import (
     SdkProvider,
     connection_limits,
-    put_through,
     stop_reason,
     stream_ended,
 )
@@ -54,7 +53,7 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
     """One endpoint that speaks the Messages API."""
 
     def _build(self) -> AsyncAnthropic:
-        from anthropic import AsyncAnthropic, DefaultAioHttpClient
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
         settings = self._settings
         key = settings.api_key.get_secret_value() if settings.api_key else ""
@@ -66,7 +65,7 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             timeout=settings.total_s,
             webhook_key="",
             open_telemetry=False,
-            http_client=DefaultAioHttpClient(
+            http_client=DefaultAsyncHttpxClient(
                 trust_env=False, proxy=proxy, limits=connection_limits()
             ),
         )
@@ -103,14 +102,14 @@ async def _open(
     body = render(request, model)
     events: AsyncStream[RawMessageStreamEvent]
     try:
-        events = await put_through(lambda: client.messages.create(stream=True, **body))
+        events = await client.messages.create(stream=True, **body)
     except BadRequestError as error:
         refusal = await read_refusal(error)
         about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
         if not (about and has_thinking(body)):
             raise
-        unthought = render(request, model, thinking=False)
-        events = await put_through(lambda: client.messages.create(stream=True, **unthought))
+        body = render(request, model, thinking=False)
+        events = await client.messages.create(stream=True, **body)
     return events
 
 

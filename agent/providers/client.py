@@ -5,46 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from agent.deadlines import DeadlineExceeded, StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.provider import ModelRequest, StopReason, StreamEvent
-from agent.providers.errors import first_cause, read_refusal, tells_words
+from agent.providers.errors import read_refusal, tells_words
 from agent.settings import ProviderSettings
 
 log = logging.getLogger(__name__)
 
 Client = TypeVar("Client")
-Opened = TypeVar("Opened")
-
-_MOST_CLOSED = 3  # connections in a row that a server had closed, until that is a failure
 
 
 def connection_limits() -> Any:
-    """Of an SDK's HTTP client: calls are not limited here."""
+    """Of an SDK's HTTP client: calls are not limited here, idle connections are few. Each call looks
+    at every idle connection of the pool, which takes more of the loop's time than it saves."""
     from httpx2 import Limits  # loaded with the SDK
 
-    return Limits(max_connections=1_000)
-
-
-async def put_through(call: Callable[[], Awaitable[Opened]]) -> Opened:
-    """What the call gives; on another connection where the server had closed the one that was kept.
-
-    aiohttp notices that only when it writes, if the server closed it within the same instant, as
-    llama.cpp does after each answer. Nothing has left then.
-    """
-    from aiohttp import ClientConnectionResetError  # loaded with the SDK
-
-    for _ in range(_MOST_CLOSED):
-        try:
-            return await call()
-        except Exception as error:
-            if not isinstance(first_cause(error), ClientConnectionResetError):
-                raise
-    return await call()
+    return Limits(max_connections=1_000, max_keepalive_connections=4)
 
 
 class AnswerFailed(Exception):

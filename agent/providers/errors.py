@@ -43,7 +43,9 @@ _SECRETS = re.compile(
     re.IGNORECASE,
 )
 # Modules whose exceptions mean that the connection or the stream broke.
-_CONNECTION = frozenset({"aiohttp", "anthropic", "openai", "httpx2"})
+_CONNECTION = frozenset(
+    {"anthropic", "openai", "httpx2", "httpcore2", "httpx", "httpcore", "anyio", "h11"}
+)
 
 
 def classify(
@@ -89,20 +91,7 @@ def refusal_of(error: Exception) -> Refusal:
     if body:
         return classify(None, body, provider=host)
     kind = K.TRANSIENT if _is_connection(error) else K.UNKNOWN
-    return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}{_cause(error)}")
-
-
-def first_cause(error: BaseException) -> BaseException:
-    """Where the chain of exceptions began: an SDK may call a refused connection one that timed out."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _cause(error: BaseException) -> str:
-    """The kind of the first cause. Not its text, which may hold an address."""
-    first = first_cause(error)
-    return "" if first is error else f" ({type(first).__name__})"
+    return Refusal(kind, detail=f"{type(error).__name__}: {detail_of(str(error))}")
 
 
 async def read_refusal(error: Exception) -> Refusal:

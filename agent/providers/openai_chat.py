@@ -25,7 +25,6 @@ from agent.provider import (
 from agent.providers.client import (
     SdkProvider,
     connection_limits,
-    put_through,
     stop_reason,
     stream_ended,
 )
@@ -57,7 +56,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         self._dialects: dict[str, Dialect] = {}
 
     def _build(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAioHttpClient
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         settings = self._settings
         proxy = settings.proxy.get_secret_value() if settings.proxy else None
@@ -67,7 +66,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
             max_retries=0,
             timeout=settings.total_s,
             webhook_secret="",  # none, and not the environment's
-            http_client=DefaultAioHttpClient(
+            http_client=DefaultAsyncHttpxClient(
                 trust_env=False, proxy=proxy, limits=connection_limits()
             ),
         )
@@ -103,7 +102,8 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         while True:
             body = render(request, model, dialect)
             try:
-                chunks = await _create(client, body)
+                chunks: AsyncStream[ChatCompletionChunk]
+                chunks = await client.chat.completions.create(stream=True, **body)
             except APIStatusError as error:
                 dialect = learnt(dialect, await read_refusal(error), body)
                 if dialect in tried:
@@ -112,10 +112,6 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 self._dialects[request.model] = dialect
             else:
                 return chunks
-
-
-async def _create(client: AsyncOpenAI, body: dict[str, Any]) -> AsyncStream[ChatCompletionChunk]:
-    return await put_through(lambda: client.chat.completions.create(stream=True, **body))
 
 
 @dataclass(slots=True)

@@ -144,8 +144,7 @@ async def test_a_trace_tells_why_there_was_no_connection(kind: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await answer(provider)
     await provider.aclose()
-    assert caught.value.refusal.detail.endswith("(ConnectionRefusedError)")
-    assert "Connect call failed" in "".join(traceback.format_exception(caught.value))
+    assert "ConnectError" in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("kind", SERVERS)
