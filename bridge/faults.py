@@ -5,7 +5,7 @@ No message repeats a value: it could be a secret in the wrong place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -44,7 +44,7 @@ _WORDS = {
 }
 
 # Keys that an earlier Galata has had, and what they are now.
-_RENAMED = {("limits", "cost_per_month_usd"): "installation.cost_per_month_usd"}
+_RENAMED: Mapping[Path, str] = {("limits", "cost_per_month_usd"): "installation.cost_per_month_usd"}
 
 
 class ConfigError(Exception):
