@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
@@ -21,7 +22,7 @@ from bridge.memory_calls import WAIT_S, Ask, CallFailed, MemoryCalls, PutOff
 from bridge.sharing import Sharing
 from bridge.speakers import plain_name
 from channels.base import Address
-from memory.daily import DailyFiles
+from memory.daily import DailyFiles, Outdated
 from memory.errors import StoreError
 from memory.flush import (
     Batch,
@@ -193,10 +194,12 @@ class Flushing:
             forgotten = await self._tombstones.of(whose.scope)
             made = self._first_piece(whose, waiting, forgotten)
             items = await self._items(session, made, whose.zone, urgent=urgent)
-            if await self._is_outdated(session, whose, made, forgotten):
-                continue  # what was forgotten during the call is noted by nobody
-            for entry in entries(made.lines, items, session, forgotten):
-                written += await self._daily.keep(whose.scope, entry)
+            is_outdated = partial(self._is_outdated, session, whose, made, forgotten)
+            try:
+                for entry in entries(made.lines, items, session, forgotten):
+                    written += await self._daily.keep(whose.scope, entry, is_outdated)
+            except Outdated:
+                continue  # what was forgotten meanwhile is noted by nobody
             first = waiting.messages[0].id
             await self._marks.advance(session, first, made.last, made.foreign)
 

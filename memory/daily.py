@@ -8,12 +8,17 @@ or doubles an entry.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import date
 from pathlib import Path
 
 from memory.files import append, locked, names, read
 from memory.flush import Entry
 from memory.scopes import CHANGES, day_name, day_of, scope_path
+
+
+class Outdated(Exception):
+    """An entry is not to be written any more: what it says was forgotten meanwhile."""
 
 
 class DailyFiles:
@@ -23,10 +28,22 @@ class DailyFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def keep(self, scope: str, entry: Entry) -> bool:
-        """Append the entry, unless it stands in its file already; whether it did not."""
+    async def keep(
+        self, scope: str, entry: Entry, is_outdated: Callable[[], Awaitable[bool]] | None = None
+    ) -> bool:
+        """Append the entry, unless it stands in its file already; whether it did not. `is_outdated` is
+        asked under the lock: whoever has something forgotten has said so before they get it, and goes
+        through the file after. Raises `Outdated`."""
         path = scope_path(self._folder, scope, day_name(entry.day))
-        return await asyncio.to_thread(_keep, path, entry.text, entry.heading)
+        loop = asyncio.get_running_loop()
+
+        def check() -> None:
+            if is_outdated is not None:
+                asked = asyncio.run_coroutine_threadsafe(_asked(is_outdated), loop)
+                if asked.result():
+                    raise Outdated
+
+        return await asyncio.to_thread(_keep, path, entry, check)
 
     async def read(self, scope: str, day: date) -> bytes:
         """What the day's file holds; nothing where there is none."""
@@ -44,12 +61,17 @@ class DailyFiles:
         await asyncio.to_thread(_note, folder, path, text)
 
 
-def _keep(path: Path, text: str, heading: str) -> bool:
+async def _asked(question: Callable[[], Awaitable[bool]]) -> bool:
+    return await question()
+
+
+def _keep(path: Path, entry: Entry, check: Callable[[], None]) -> bool:
     with locked(path.parent):
-        if heading.encode() in read(path).splitlines():
+        if entry.heading.encode() in read(path).splitlines():
             return False
+        check()
         # Half a character alone is no reason to lose the rest.
-        append(path, text.encode(errors="replace"))
+        append(path, entry.text.encode(errors="replace"))
         return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -32,6 +33,7 @@ from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import notes
 
 DAY = date(2026, 11, 30)
+IsOutdated = Callable[[], Awaitable[bool]] | None
 
 
 def refuse(request: ModelRequest) -> str:
@@ -117,12 +119,14 @@ async def test_a_crash_between_entry_and_mark_neither_loses_nor_doubles(
         keep = DailyFiles.keep
         count = 0
 
-        async def dying(self: DailyFiles, scope: str, entry: Entry) -> bool:
+        async def dying(
+            self: DailyFiles, scope: str, entry: Entry, is_outdated: IsOutdated
+        ) -> bool:
             nonlocal count
             if count == kept:
                 raise Dies
             count += 1
-            made = await keep(self, scope, entry)
+            made = await keep(self, scope, entry, is_outdated)
             if count == kept == 2:
                 raise Dies
             return made
@@ -144,7 +148,7 @@ async def test_a_full_disk_leaves_the_mark_where_it_was(
     async with memory_bed(tmp_path, notes) as it:
         session = await talk(it, "first")
 
-        async def full(self: DailyFiles, scope: str, entry: Entry) -> bool:
+        async def full(self: DailyFiles, *_: object) -> bool:
             raise OSError(28, "no space")
 
         with monkeypatch.context() as patch:
@@ -175,10 +179,12 @@ async def test_ids_that_are_given_anew_are_flushed_again(tmp_path: Path) -> None
         assert "new" in await it.day(DAY)
 
 
+@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("by", ["tombstone", "left out"])
-async def test_what_is_forgotten_while_the_model_writes_is_not_noted(
-    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_forgotten_before_it_is_noted_is_not_noted(
+    tmp_path: Path, by: str, last: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """While the model writes, or at the last moment before it stands in the file."""
     async with memory_bed(tmp_path, notes) as it:
         session = await talk(it, "the cat is called Pablo", "I like tea")
         ask = MemoryCalls.ask
@@ -194,7 +200,18 @@ async def test_what_is_forgotten_while_the_model_writes_is_not_noted(
             await it.database.write(forget)
             return answer
 
-        monkeypatch.setattr(MemoryCalls, "ask", slow)
+        keep = DailyFiles.keep
+
+        async def at_last(
+            self: DailyFiles, scope: str, entry: Entry, is_outdated: IsOutdated
+        ) -> bool:
+            await it.database.write(forget)
+            return await keep(self, scope, entry, is_outdated)
+
+        if last:
+            monkeypatch.setattr(DailyFiles, "keep", at_last)
+        else:
+            monkeypatch.setattr(MemoryCalls, "ask", slow)
         await it.flush(session)
         assert "Pablo" not in await it.day(DAY)
         assert (await it.day(DAY)).count("I like tea") == 1
