@@ -110,14 +110,14 @@ class Door:
         self._beside.start(self._changed(), "access rules")
 
     async def _changed(self) -> None:
-        await self._review.everything()
+        self._beside.start(self._review.everything(), "access review")
         await self._ask_again()
         await self._groups.greet()
 
     async def resume(self) -> None:
         """After a start: what an earlier process, or a command without one, has left to be told; who
         has lost access since they asked is not answered."""
-        await self._review.everything()
+        self._beside.start(self._review.everything(), "access review")
         await self.desk.warn()
         await self._ask_again()
         await self._pairing.greet()
