@@ -22,6 +22,7 @@ import psutil
 
 from bench.processes import MB
 from bench.turns import FastBridge, fast_bridge
+from bridge.limits.files import path_of
 
 _AT_A_TIME = 20
 _OLD_CHATS = 50
@@ -70,6 +71,7 @@ def _used() -> dict[str, float]:
 def _holders(mark: str) -> Iterator[str]:
     """The type of every object that refers to a string with `mark` in it, but for those in caches
     that have a bound."""
+    path_of.cache_clear()
     gc.collect()
     for holder in gc.get_objects():
         name = type(holder).__qualname__

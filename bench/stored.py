@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from agent.messages import Message, TextBlock, encode
-from bridge.app import DATABASE
+from bridge.data_folder import DATABASE
 from bridge.inbound import dump
 from bridge.session import session_of
 from channels.base import Address, InboundMessage, Sender

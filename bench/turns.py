@@ -33,10 +33,10 @@ from agent.provider import (
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge
-from bridge.app import turn_services
 from bridge.chat_models import ModelChoice
 from bridge.log import Redactor
 from bridge.parts import BridgeSettings
+from bridge.services import turn_services
 from bridge.settings import Config
 from channels.base import (
     Address,

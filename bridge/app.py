@@ -12,9 +12,9 @@ import logging
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from agent.breaker import RunLimits
 from agent.provider import Provider
 from agent.tools import Tool
 from bridge.access import Access
@@ -23,70 +23,37 @@ from bridge.agent_bridge import AgentBridge
 from bridge.chat_models import ModelChoice, chat_models
 from bridge.chats import ERASE_GONE, NIGHTLY, advice
 from bridge.config import Config
-from bridge.data_folder import FolderRefused, held
+from bridge.data_folder import DATABASE, FolderRefused, held
 from bridge.erase_verb import ERASE, EraseVerb
-from bridge.erasing import shared_scope
-from bridge.errors import ErrorReporter
-from bridge.gate import MICRO, MonthlyGate
-from bridge.guard import LOW_BYTES, free_bytes
-from bridge.limits.layers import known_of, layers_of
-from bridge.limits.policies import chat_policies
 from bridge.log import Redactor, setup
 from bridge.memory_jobs import TIDY, MemoryJobs
-from bridge.memory_parts import MemoryGround, memory_parts
 from bridge.operation import Operation
 from bridge.owners import offer_ownership
 from bridge.parts import BridgeSettings
-from bridge.pictures import Pictures
 from bridge.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
 from bridge.private_talks import LIMIT_S as END_S
-from bridge.ratios import Ratios
 from bridge.registry import access_rules, build_channels
 from bridge.reloading import Reloading, Source
 from bridge.scheduler import Handler
-from bridge.settings import Limits
-from bridge.sharing import Sharing
-from bridge.signals import Signals
-from bridge.slots import Slots
-from bridge.storing import storing
-from bridge.texts import Texts
+from bridge.services import turn_services
+from bridge.signals import PATIENCE_S, Signals
 from bridge.token_lock import TokenInUse, held_tokens
-from bridge.turn_plan import TurnServices, TurnSettings
+from bridge.turn_plan import TurnServices
 from bridge.upkeep import LIMIT_S, Upkeep, open_whole
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
-from memory.backlog import BacklogStore
-from memory.chat_usage import ChatUsage
-from memory.chats import Chats
 from memory.clock import stamp
-from memory.conversations import Conversations
 from memory.database import Database
-from memory.dialogues import Dialogues
-from memory.errorlog import ErrorLog
 from memory.errors import StoreError
-from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
+from memory.folders import MEMORY
 from memory.inbox import Inbox
-from memory.jobs import Jobs
 from memory.leftovers import clear_leftovers
-from memory.notebook import Notebook
-from memory.outbox import Outbox
-from memory.people import People
-from memory.person_traces import PersonTraces
-from memory.policies import PolicyStore
-from memory.runs import Runs
-from memory.talks import END, Talks
-from memory.token_ratios import TokenRatios
-from memory.transcripts import Transcripts
-from memory.usage import UsageStore
+from memory.talks import END
 
 log = logging.getLogger(__name__)
-
-DATABASE = "galata.db"
-NO_MODELS = ModelChoice(())
-PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
 
 
 async def run_app(
@@ -116,6 +83,18 @@ async def _run(config: Config, data: Path, source: Source | None, *, console: bo
         return await serve(config, data, redactor, signals, console=console, source=source)
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What is there before anything runs; `stack` closes it."""
+
+    data: Path
+    database: Database
+    models: ModelChoice
+    services: TurnServices
+    channels: dict[str, Channel]
+    access: Access
+
+
 async def serve(
     config: Config,
     data: Path,
@@ -132,72 +111,30 @@ async def serve(
     database cannot be opened.
     """
     async with AsyncExitStack() as stack:
-        await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-        database = await open_whole(data / DATABASE)
-        stack.push_async_callback(database.close)
-        await asyncio.to_thread(clear_leftovers, data / MEMORY)
-        models = await stack.enter_async_context(chat_models(config, redactor))
-        services = turn_services(config, database, data, redactor, more_tools, models)
-        await services.usage.settle_all()
-        await services.ratios.load()
-        await services.chats.load()
-        channels = build_channels(config, services.texts, services.chats)
-        rules, stores = access_rules(config), AccessStores.of(database)
-        access = Access(rules, services.chats, stores, channels)
-        await access.load()
-        for move in access.outdated:
-            log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
-        for channel in channels.values():
-            stack.push_async_callback(channel.aclose)
+        opened = await _open(stack, config, data, redactor, more_tools)
+        services, channels = opened.services, opened.channels
         async with asyncio.TaskGroup() as group:
-            bridge = AgentBridge(_settings(config), services, access, models, channels, group)
+            bridge = AgentBridge(
+                _settings(config), services, opened.access, opened.models, channels, group
+            )
             began = stamp()
             if console:
                 channels["console"] = signals.terminal = ConsoleChannel(bridge.idle)
-            operation = Operation(config, database, data, services, channels, access.owners)
-            operation.verbs[ERASE] = EraseVerb(bridge.eraser, services.storing)
+            operation = Operation(
+                config, opened.database, data, services, channels, opened.access.owners
+            )
             bridge.watch_providers(operation.guard.provider_changed)
             await bridge.resume()
-            jobs = services.memory.jobs
-            erase = Handler(bridge.chats.by_the_clock, LIMIT_S)
-            end = Handler(bridge.talks.by_the_clock, END_S)
-            upkeep = Upkeep(
-                config,
-                database,
-                data,
-                services,
-                group,
-                more_handlers={
-                    ERASE_GONE: erase,
-                    END: end,
-                    **bridge.door.handlers,
-                    ANNOUNCE: Handler(bridge.policy_changes.by_the_clock, ANNOUNCE_LIMIT_S),
-                    **(jobs.handlers if jobs else {}),
-                },
-                more_plans={ERASE_GONE: NIGHTLY},
-            )
-            operation.verbs.update(bridge.door.verbs)
-            bridge.policy_changes.bind(upkeep.scheduler)
-            reloading = Reloading(
-                config,
-                source,
-                services.policies,
-                services.gate,
-                models.prices,
-                more_tools,
-                bridge.policy_changes.end_paused,
-                bridge.door.change,
-            )
-            operation.status.restart = lambda: reloading.restart
-            operation.status.refused = lambda: reloading.refused
+            upkeep = _upkeep(config, opened, bridge, operation, group)
+            reloading = _reloading(config, source, more_tools, opened, bridge, operation)
             helpers = [
-                *_memory_jobs(jobs, upkeep, operation, group),
+                *_memory_jobs(services.memory.jobs, upkeep, operation, group),
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),
                 group.create_task(reloading.run(), name="files that change"),
-                group.create_task(_warm(models.usual[0].provider), name="warm"),
+                group.create_task(_warm(opened.models.usual[0].provider), name="warm"),
                 group.create_task(
-                    offer_ownership(access, services.people, channels), name="owners"
+                    offer_ownership(opened.access, services.people, channels), name="owners"
                 ),
             ]
             failed = await _listen_until_over(
@@ -212,6 +149,87 @@ async def serve(
         if piped and by_itself and await _left_unanswered(services.inbox, began):
             failed = True
     return 1 if failed else 0
+
+
+async def _open(
+    stack: AsyncExitStack,
+    config: Config,
+    data: Path,
+    redactor: Redactor,
+    more_tools: tuple[Tool, ...],
+) -> _Opened:
+    await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    database = await open_whole(data / DATABASE)
+    stack.push_async_callback(database.close)
+    await asyncio.to_thread(clear_leftovers, data / MEMORY)
+    models = await stack.enter_async_context(chat_models(config, redactor))
+    services = turn_services(config, database, data, redactor, more_tools, models)
+    await services.usage.settle_all()
+    await services.ratios.load()
+    await services.chats.load()
+    channels = build_channels(config, services.texts, services.chats)
+    access = Access(access_rules(config), services.chats, AccessStores.of(database), channels)
+    await access.load()
+    for move in access.outdated:
+        log.warning("chat %s has become %s: %s", move.old, move.new, advice(move))
+    for channel in channels.values():
+        stack.push_async_callback(channel.aclose)
+    return _Opened(data, database, models, services, channels, access)
+
+
+def _upkeep(
+    config: Config,
+    opened: _Opened,
+    bridge: AgentBridge,
+    operation: Operation,
+    group: asyncio.TaskGroup,
+) -> Upkeep:
+    """The scheduler with all that the bridge's parts do by the clock."""
+    services = opened.services
+    jobs = services.memory.jobs
+    upkeep = Upkeep(
+        config,
+        opened.database,
+        opened.data,
+        services,
+        group,
+        more_handlers={
+            ERASE_GONE: Handler(bridge.chats.by_the_clock, LIMIT_S),
+            END: Handler(bridge.talks.by_the_clock, END_S),
+            ANNOUNCE: Handler(bridge.policy_changes.by_the_clock, ANNOUNCE_LIMIT_S),
+            **bridge.door.handlers,
+            **(jobs.handlers if jobs else {}),
+        },
+        more_plans={ERASE_GONE: NIGHTLY},
+    )
+    bridge.policy_changes.bind(upkeep.scheduler)
+    operation.verbs[ERASE] = EraseVerb(bridge.eraser, services.storing)
+    operation.verbs.update(bridge.door.verbs)
+    return upkeep
+
+
+def _reloading(
+    config: Config,
+    source: Source | None,
+    more_tools: tuple[Tool, ...],
+    opened: _Opened,
+    bridge: AgentBridge,
+    operation: Operation,
+) -> Reloading:
+    """What takes over a changed configuration, and tells what it could not."""
+    reloading = Reloading(
+        config,
+        source,
+        opened.services.policies,
+        opened.services.gate,
+        opened.models.prices,
+        more_tools,
+        bridge.policy_changes.end_paused,
+        bridge.door.change,
+    )
+    operation.status.restart = lambda: reloading.restart
+    operation.status.refused = lambda: reloading.refused
+    return reloading
 
 
 async def _left_unanswered(inbox: Inbox, began: str) -> bool:
@@ -267,82 +285,6 @@ async def _listen_until_over(
         for task in listeners:
             task.cancel()
         await asyncio.gather(*listeners, return_exceptions=True)
-
-
-def turn_services(
-    config: Config,
-    database: Database,
-    data: Path,
-    redactor: Redactor,
-    more_tools: tuple[Tool, ...] = (),
-    models: ModelChoice = NO_MODELS,
-) -> TurnServices:
-    """The stores and helpers that every turn uses. Without `models` no memory is consolidated."""
-    usage, chats, ratios = UsageStore(database), Chats(database), Ratios(TokenRatios(database))
-    errors = ErrorReporter(ErrorLog(database), redactor)
-    gate = MonthlyGate(
-        usage,
-        limit_usd=config.installation.cost_per_month_usd,
-        zone=config.zone,
-        day_usd=config.installation.cost_per_day_usd,
-        person_usd=config.installation.cost_per_person_per_day_usd,
-    )
-    known = known_of(config, more_tools)
-    policies = chat_policies(layers_of(config), data, database, chats, known)
-    folder = data / MEMORY
-    notebook = Notebook(database, folder)
-    sharing = Sharing(config.memory.shared, lambda: chats.moves)
-    ground = MemoryGround(
-        database, folder, usage, gate, ratios, policies, notebook, errors.report, sharing
-    )
-    return TurnServices(
-        conversations=Conversations(database),
-        inbox=Inbox(database),
-        runs=Runs(database),
-        outbox=Outbox(database),
-        usage=usage,
-        people=People(database),
-        chats=chats,
-        backlog=BacklogStore(database),
-        folders=ChatFolders(data),
-        traces=PersonTraces(database, data / MEMORY, shared_scope),
-        talks=Talks(database),
-        jobs=Jobs(database),
-        memory=memory_parts(config, ground, models),
-        notebook=notebook,
-        transcripts=Transcripts(database, data / TRANSCRIPTS),
-        ratios=ratios,
-        errors=errors,
-        texts=Texts.load(),
-        gate=gate,
-        settings=TurnSettings(
-            instructions=config.instructions,
-            limits=run_limits(config.limits),
-            max_turns=config.context.max_turns,
-            budget_tokens=config.context.budget_tokens,
-        ),
-        limits=PolicyStore(database),
-        slots=Slots(config.limits.concurrent_runs, config.limits.concurrent_runs_per_chat),
-        chat_usage=ChatUsage(database),
-        dialogues=Dialogues(database),
-        policies=policies,
-        pictures=Pictures(lambda: free_bytes(data) >= LOW_BYTES),
-        redactor=redactor,
-        storing=storing(config),
-        more_tools=more_tools,
-    )
-
-
-def run_limits(limits: Limits) -> RunLimits:
-    """The caps of one run."""
-    cost = limits.cost_per_run_usd
-    return RunLimits(
-        steps=limits.steps_per_run,
-        tool_calls=limits.tool_calls_per_run,
-        seconds=limits.seconds_per_run,
-        tokens=limits.tokens_per_run,
-        cost_microusd=None if cost is None else round(cost * MICRO),
-    )
 
 
 async def _listen(

@@ -23,12 +23,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO
 
+from bridge.data_folder import DATABASE
 from memory.copying import copy_database
 from memory.integrity import damage
 
 FORM = 1  # of the archive; a reader refuses a newer one
 MANIFEST = "backup.json"
-DATABASE_NAME = "galata.db"
 CONFIG_NAME = "config.yaml"
 FOLDER = "backups"  # in the data folder; the only one of its folders that is not backed up
 NAME = re.compile(r"galata-(\d{8}T\d{6})Z\.tar\.gz")
@@ -81,7 +81,7 @@ def make(
     try:
         for leftover in (copy, unfinished):
             leftover.unlink(missing_ok=True)
-        _copy_checked(data / DATABASE_NAME, copy, stop)
+        _copy_checked(data / DATABASE, copy, stop)
         with _private(unfinished) as file:
             count = _fill(file, _contents(data, copy, config, now), stop)
             file.flush()
@@ -105,7 +105,7 @@ def make_by_the_clock(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for leftover in folder.glob(f"*{_UNFINISHED}"):
         leftover.unlink(missing_ok=True)
-    size = (data / DATABASE_NAME).stat().st_size
+    size = (data / DATABASE).stat().st_size
     free = shutil.disk_usage(folder).free
     if free < 2 * size + SPARE_BYTES:
         raise BackupFailed(
@@ -145,7 +145,7 @@ def _contents(data: Path, copy: Path, config: str | None, now: datetime) -> Iter
         "made_at": now.isoformat(timespec="seconds"),
     }
     yield _Entry(MANIFEST, json.dumps(about, indent=2).encode())
-    yield _Entry(DATABASE_NAME, copy)
+    yield _Entry(DATABASE, copy)
     if config is not None:
         yield _Entry(CONFIG_NAME, config.encode())
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+DATABASE = "galata.db"
 LOCK = "galata.lock"  # holds the number of the process that has it; it stays when nobody does
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _MOST_DIGITS = 20

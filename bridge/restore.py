@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from bridge.backup import CONFIG_NAME, DATABASE_NAME, FOLDER, FORM, MANIFEST
-from bridge.data_folder import LOCK
+from bridge.backup import CONFIG_NAME, FOLDER, FORM, MANIFEST
+from bridge.data_folder import DATABASE, LOCK
 from memory.integrity import damage
 from memory.migrate import migrations, schema_of
 
@@ -76,9 +76,9 @@ def _unpacked(archive: Path, data: Path) -> Restored:
             pass
     database = data / _UNFINISHED
     if not database.is_file():
-        raise RestoreFailed(f"{archive} holds no {DATABASE_NAME}")
+        raise RestoreFailed(f"{archive} holds no {DATABASE}")
     messages = _checked(database, archive)
-    database.rename(data / DATABASE_NAME)
+    database.rename(data / DATABASE)
     config = data / CONFIG_NAME
     return Restored(made_at, files, messages, config if config.is_file() else None)
 
@@ -123,7 +123,7 @@ def _path(name: str) -> PurePosixPath:
     parts = path.parts
     if path.is_absolute() or not parts or ".." in parts or "\0" in name:
         raise RestoreFailed(f"{name!r} leads out of the folder: this archive is not Galata's")
-    if name == DATABASE_NAME:
+    if name == DATABASE:
         return PurePosixPath(_UNFINISHED)
     if name in (MANIFEST, CONFIG_NAME) or (len(parts) > 1 and parts[0] != FOLDER):
         return path

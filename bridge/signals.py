@@ -10,6 +10,8 @@ from typing import Any
 
 from channels.console import ConsoleChannel
 
+PATIENCE_S = 20.0  # for running answers at a stop; a second signal ends it at once
+
 
 class Signals:
     """Signals: the first asks to stop (in the terminal Ctrl-C first stops the answer), the second

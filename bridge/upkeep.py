@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from bridge.backup import DATABASE_NAME, make_by_the_clock
+from bridge.backup import make_by_the_clock
 from bridge.config import Config, masked
+from bridge.data_folder import DATABASE
 from bridge.keep_days import clean_chats
 from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.turn_plan import TurnServices
@@ -157,7 +158,7 @@ def _delete_copies(data: Path, before: datetime) -> int:
     old = [
         path
         for path in data.iterdir()
-        if path.name.startswith(DATABASE_NAME)
+        if path.name.startswith(DATABASE)
         and KEPT_NAME.search(path.name)
         and path.stat().st_mtime < before.timestamp()
     ]

@@ -18,8 +18,8 @@ from typing import Any, cast
 import pytest
 from ruamel.yaml import YAML
 
-from bridge.app import PATIENCE_S
 from bridge.cli.parser import parse
+from bridge.signals import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 

@@ -63,7 +63,7 @@ def _done(options: Options, verb: str, alone: Work, **arguments: Any) -> int:
 
 
 def _alone(options: Options, work: Work) -> Outcome:
-    from bridge.app import DATABASE
+    from bridge.data_folder import DATABASE
     from bridge.registry import access_rules
 
     path = options.data / DATABASE

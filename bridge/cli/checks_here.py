@@ -12,13 +12,14 @@ from importlib import metadata
 from pathlib import Path
 
 from bridge.access.policy import outdated
-from bridge.backup import DATABASE_NAME, newest_time
 from bridge.backup import FOLDER as BACKUPS
+from bridge.backup import newest_time
 from bridge.chats import advice
 from bridge.cli.finding import Finding
 from bridge.cli.jobs import outcome, stored
 from bridge.cli.packages import DISTRIBUTION
 from bridge.config import Config
+from bridge.data_folder import DATABASE
 from bridge.log import Redactor
 from bridge.registry import access_rules
 from bridge.upkeep import BACKUP as BACKUP_JOB
@@ -148,7 +149,7 @@ async def moved_chats(path: Path, config: Config) -> list[Finding]:
 
 async def backups(data: Path, settings: BackupSettings, now: datetime) -> Finding:
     """How old the newest backup by the clock is, and whether the last one failed."""
-    rows = [row for row in await stored(data / DATABASE_NAME) if row.kind == BACKUP_JOB]
+    rows = [row for row in await stored(data / DATABASE) if row.kind == BACKUP_JOB]
     newest = newest_time(data / BACKUPS)
     fix = "galata jobs tells how the last one went, galata backup PATH makes one now"
     failed = [row for row in rows if row.outcome not in (None, "done", "interrupted")]

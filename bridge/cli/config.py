@@ -78,7 +78,7 @@ async def _no_profile(_channel: str, _account: str, _chat: str) -> None:
 @asynccontextmanager
 async def _files(options: Options, config: Config) -> AsyncGenerator[PolicyFiles]:
     """With the last good texts of the database, where there is one."""
-    from bridge.app import DATABASE
+    from bridge.data_folder import DATABASE
     from bridge.limits.files import PolicyFiles
     from bridge.limits.layers import known_of
     from memory.database import Database

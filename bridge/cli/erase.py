@@ -55,9 +55,8 @@ def _carry_out(options: Options, arguments: dict[str, Any]) -> list[str]:
 
 def _here(options: Options, arguments: dict[str, Any]) -> Any:
     """Holding the data folder, so that no process begins meanwhile."""
-    from bridge.app import DATABASE
     from bridge.control import ControlRefused
-    from bridge.data_folder import FolderRefused, held
+    from bridge.data_folder import DATABASE, FolderRefused, held
     from memory.errors import StoreError
 
     path = options.data / DATABASE
@@ -71,7 +70,7 @@ def _here(options: Options, arguments: dict[str, Any]) -> Any:
 
 
 async def _alone(options: Options, arguments: dict[str, Any]) -> Any:
-    from bridge.app import DATABASE
+    from bridge.data_folder import DATABASE
     from bridge.erase_verb import EraseVerb
     from bridge.erasing import Eraser, alone, shared_scope
     from bridge.storing import storing

@@ -15,7 +15,7 @@ TIDY_WAIT_S = 3600.0  # for all chats together, one after another
 
 def reindex(options: Options) -> int:
     """Build it, also while the bot runs. Raises `CommandFailed`."""
-    from bridge.app import DATABASE
+    from bridge.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():

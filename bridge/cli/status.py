@@ -76,7 +76,7 @@ def _span(time: timedelta) -> str:
 
 def _stored(data: Path) -> Any:
     """The status of a folder on which nothing runs. Raises `CommandFailed`."""
-    from bridge.app import DATABASE
+    from bridge.data_folder import DATABASE
     from memory.errors import StoreError
 
     path = data / DATABASE

@@ -105,7 +105,7 @@ class PolicyFiles:
 
     def path(self, place: PolicyPlace) -> Path:
         """Where the file of a chat or topic is, or would be."""
-        return _path(self.folder, place)
+        return path_of(self.folder, place)
 
     def state(self, place: PolicyPlace) -> FileState:
         """What holds, as of the last `read`."""
@@ -271,7 +271,8 @@ def located(path: Path, faults: Iterable[Fault]) -> list[str]:
 
 
 @lru_cache(maxsize=2_000)  # each message asks several times
-def _path(folder: Path, place: PolicyPlace) -> Path:
+def path_of(folder: Path, place: PolicyPlace) -> Path:
+    """Where the file of a chat or topic is, or would be."""
     chat = folder / _name(place.channel) / _name(place.chat)
     return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
 

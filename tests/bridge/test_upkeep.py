@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from bridge.app import turn_services
 from bridge.backup import backups
 from bridge.config import Config
 from bridge.log import Redactor
 from bridge.scheduler import Due, Handler
+from bridge.services import turn_services
 from bridge.upkeep import BACKUP, RETENTION, Upkeep, in_thread, open_whole
 from memory.database import Database
 from memory.jobs import JobRow, Jobs
