@@ -11,12 +11,16 @@ import ssl
 import pytest
 from pytest_socket import socket_allow_hosts
 
+from tests import databases
+
 # PTB 22.8 warns on every RetryAfter until one chooses the newer type (our warnings are errors).
 os.environ.setdefault("PTB_TIMEDELTA", "1")
 
 # Each of hundreds of bots would read all certificates for its own context (20 ms), and then talk to a
 # server on this machine without TLS.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
+
+databases.install()
 
 
 @pytest.hookimpl(tryfirst=True)

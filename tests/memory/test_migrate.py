@@ -9,7 +9,7 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,8 @@ from memory.conversations import Boundary, Conversations
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreTooOld, StoreUnavailable
 from memory.inbox import Inbox
-from memory.migrate import KEPT_NAME, migrations, schema_of, statements
+from memory.migrate import KEPT_NAME, migrate, migrations, schema_of, statements
+from tests.databases import copied
 
 NEWEST = migrations()[-1].number
 OLDER = [migration.number for migration in migrations()[:-1]]
@@ -106,6 +107,27 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO known_groups VALUES ('x', '1', '-5', 'asked', '', '', 0, '9', '', '', '', '', '')",
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def as_outside_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files are migrated too, not copied (`tests.databases`)."""
+    monkeypatch.setattr("memory.database.migrate", migrate)
+
+
+def test_what_other_tests_copy_is_what_all_migrations_make(tmp_path: Path) -> None:
+    found: list[list[tuple[object, ...]]] = []
+    for make in (migrate, copied):
+        with closing(sqlite3.connect(tmp_path / make.__name__, isolation_level=None)) as made:
+            made.execute("PRAGMA journal_mode = WAL")
+            make(made, tmp_path)
+            rows = made.execute(
+                "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+            ).fetchall()
+            for pragma in ("user_version", "journal_mode", "auto_vacuum", "page_size", "encoding"):
+                rows += made.execute(f"PRAGMA {pragma}").fetchall()
+            found.append(rows)
+    assert found[0] == found[1]
 
 
 @contextmanager
