@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from bridge.limits.sections import meaning_of
 from bridge.log import Redactor
 from bridge.schema import field_at, fields, section_at
 from bridge.suggestions import suggestion
@@ -84,8 +85,10 @@ def message_of(details: ErrorDetails, path: Path) -> str:
         return details["msg"].removeprefix("Value error, ")
     context = details.get("ctx", {})
     message = _WORDS.get(kind, "").format(**context) or details["msg"]
-    meaning = field_at(tuple(part for part in path if isinstance(part, str)))
-    return message if meaning is None else f"{message} ({meaning.description})"
+    keys = tuple(part for part in path if isinstance(part, str))
+    field = field_at(keys)
+    meaning = None if field is None else field.description or meaning_of(keys[-1])
+    return message if meaning is None else f"{message} ({meaning})"
 
 
 def _unknown(path: Path) -> str:

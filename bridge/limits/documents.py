@@ -117,7 +117,7 @@ def _default(key: Key[Any]) -> str:
 
 
 def _comment(key: Key[Any]) -> list[str]:
-    words = f"{key.sentence[:-1]}: {key.kind.words}. Default: {_default(key)}."
+    words = f"{str(key.sentence)[:-1]}: {key.kind.words}. Default: {_default(key)}."
     return textwrap.wrap(words, WIDTH, initial_indent="  # ", subsequent_indent="  # ")
 
 

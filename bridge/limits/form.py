@@ -183,7 +183,7 @@ class LimitsForm:
         return Answer("")
 
     def _field(self, key: Key[Any], values: Mapping[str, Any], say: Say) -> FormField:
-        hint = key.sentence
+        hint = say.word(key.sentence)
         ceilings = self._policies.layers.ceilings
         if key.name in ceilings:
             hint += f" {say('limits_ceiling')}: {key.show(ceilings[key.name])}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, create_model
 
-from bridge.limits.keys import CEILING_KEYS, DEFAULT_KEYS, KEYS, PERSON_KEYS, Key
+from bridge.limits.keys import BY_NAME, CEILING_KEYS, DEFAULT_KEYS, KEYS, PERSON_KEYS, Key
 from bridge.limits.kinds import Known, Wrong
 from bridge.yaml_source import Value, parse
 
@@ -32,7 +32,14 @@ def _field(key: Key[Any]) -> tuple[Any, Any]:
         BeforeValidator(lambda written: _read(key, written)),
         PlainSerializer(lambda value: None if value is None else _written(key, value)),
     ]
-    return kind, Field(default=None, description=f"{key.kind.words}; {key.sentence}")
+    return kind, Field(default=None)
+
+
+def meaning_of(name: str) -> str | None:
+    """What may stand behind a key of these sections, and what it does. Made when it is asked for: to
+    read the catalogue takes longer than all else at a start of the command line."""
+    key = BY_NAME.get(name)
+    return None if key is None else f"{key.kind.words}; {key.sentence}"
 
 
 def _section(name: str, doc: str, keys: Iterable[Key[Any]]) -> type[BaseModel]:

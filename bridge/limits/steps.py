@@ -116,7 +116,8 @@ class Steps:
         if key is None:
             return expired(step)
         policy = self._policies.of(step.target, step.message.sender.id)
-        text = f"`{key.name}: {key.show(policy[key]) or step.say('limits_none')}`\n{key.sentence}"
+        value = key.show(policy[key]) or step.say("limits_none")
+        text = f"`{key.name}: {value}`\n{step.say.word(key.sentence)}"
         if key.name in self._ceilings:
             most = key.show(self._ceilings[key.name])
             text += f"\n{step.say('limits_ceiling')}: {most}"

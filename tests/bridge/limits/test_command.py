@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.limits.keys import INSTRUCTIONS
+from bridge.limits.keys import INSTRUCTIONS, KEYS
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.reading import read
 from bridge.texts import Texts
@@ -138,7 +138,9 @@ def test_every_wording_of_a_fault_is_in_the_catalogue_and_none_is_left_over() ->
     wrong = "".join(re.findall(r"Wrong\([^)]*", sources))
     used |= {f"fault_{key}" for key in re.findall(r'"(\w+)"', wrong)}
     used |= {f"words_{unit}" for unit in re.findall(r'_count\([^"]+"(\w+)"', sources)}
-    there = {key for key in Texts.load().catalogue["en"] if key.startswith(("fault_", "words_"))}
+    used |= {f"key_{key.name}" for key in KEYS}
+    begins = ("fault_", "words_", "key_")
+    there = {key for key in Texts.load().catalogue["en"] if key.startswith(begins)}
     assert there == used
 
 

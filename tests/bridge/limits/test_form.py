@@ -49,6 +49,12 @@ async def test_a_field_for_each_key_with_ceilings_as_hints(tmp_path: Path) -> No
         assert [button.label for button in it.channel.replies[-1].buttons] == ["Undo"]
 
 
+async def test_the_form_is_in_the_chats_language(tmp_path: Path) -> None:
+    async with bed(tmp_path, language="zh") as it:
+        fields = {field.name: field for field in (await opened(it)).fields}
+        assert fields["tokens_per_day"].hint.startswith("聊天一天读写的 token 数")
+
+
 async def test_an_empty_field_removes_its_key_and_what_is_not_touched_stays(tmp_path: Path) -> None:
     write(tmp_path, "# ours\ninstructions: 'Short: please'\nlanguage: de\n")
     async with bed(tmp_path) as it:
