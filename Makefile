@@ -55,6 +55,7 @@ fuzz: $(VENV)/dev.ok
 	@$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=fuzz tests/fuzz
 
 crash: $(VENV)/dev.ok
+	@$(BIN)/python -m tests.crash.memory_day
 	@$(BIN)/python -m tests.crash
 
 fix: $(VENV)/dev.ok

@@ -105,13 +105,13 @@ class FactFiles:
                 lines = _lines(before)
                 gone = [line for line in lines if chosen(line)]
                 after = _bytes(tuple(line for line in lines if not chosen(line)))
-                if after != before and not replace(path, before, after):
-                    continue
                 stays = {saying(line) for line in lines if line not in gone}
                 said = {saying(line) for line in gone}
                 without = partial(_without, said=said, same=same, stays=stays)
+                # First, so that a crash leaves the line by which it is named again.
                 versions.scrub(path.parent, before, after, without)
-                return gone
+                if after == before or replace(path, before, after):
+                    return gone
         raise FactsRefused("changed")
 
     def _undo(self, path: Path) -> tuple[Lines, Lines]:

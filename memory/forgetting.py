@@ -25,6 +25,7 @@ from memory.lines import Ref, drop, drop_saying, lines_of, said
 from memory.resting import Run, drop_resting, messages_of, scrub_notes
 from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
 from memory.search import Search
+from memory.snapshots import drop_snapshots
 from memory.together import chats_of, drop_shared_index
 from memory.tombstones import Forgotten, bury, hash_of
 from memory.withdrawn import replies_that_say, withdraw
@@ -79,9 +80,9 @@ class Forgetting:
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings)
         )
-        await self._drop(chat, [ref for ref, _ in chosen], forgotten)
+        # The lines themselves go last: as long as they are there, a command that a crash has cut off is
+        # carried out anew as a whole.
         receipt = Receipt("forgotten", len(forgotten.sayings))
-        made(receipt)
         runs = await self._runs(chat, by, words)
         gone = await self._database.look(lambda connection: messages_of(connection, runs))
         folder = scope_path(self._folder, chat.scope)
@@ -105,7 +106,11 @@ class Forgetting:
             changes = note(connection, chat, by, receipt, *forgotten.sayings)
             return replace(receipt, changes=changes)
 
-        return await self._database.write(op)
+        receipt = await self._database.write(op)
+        await self._drop(chat, [ref for ref, _ in chosen], forgotten)
+        made(receipt)
+        await self._database.write(lambda connection: drop_snapshots(connection, chat))
+        return receipt
 
     async def _runs(self, chat: ChatScope, by: Member, words: Sequence[str]) -> set[Run]:
         """Those in which it was said or remembered, besides the one that has it forgotten."""
@@ -154,13 +159,13 @@ class Forgetting:
                 return line.fact.number in numbers
             return bool(marks) and Ref.of(FACTS, line.raw) in marks
 
-        if numbers or marks:
-            await self._files.forget(chat.scope, chosen, forgotten.part)
+        folder = scope_path(self._folder, chat.scope) / CHANGES
+        await asyncio.to_thread(_drop_from_changes, folder, forgotten)
         for name in {ref.name for ref in refs} - {FACTS}:
             path = scope_path(self._folder, chat.scope, name)
             await asyncio.to_thread(drop, path, refs)
-        folder = scope_path(self._folder, chat.scope) / CHANGES
-        await asyncio.to_thread(_drop_from_changes, folder, forgotten)
+        if numbers or marks:
+            await self._files.forget(chat.scope, chosen, forgotten.part)
 
     def _chosen(self, chat: ChatScope, refs: Iterable[Ref]) -> list[tuple[Ref, str]]:
         found: list[tuple[Ref, str]] = []

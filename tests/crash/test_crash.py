@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.audit import NOTE, Asked, Findings, look_at_place
-from tests.crash.nursery import Nursery
+from tests.crash.nursery import ROOT, Nursery
 from tests.crash.plan import POINTS, STOP_POINTS, lives
 from tests.crash.round import Round
 from tests.crash.world import BARE, Shown
@@ -53,6 +55,17 @@ async def test_twenty_five_kills_lose_nothing_and_do_nothing_twice(
         found = await Round(nursery, tmp_path, private=4).run(drawn)
     assert found.deaths.total() + found.ended > len(NAMED)  # and the one that warms up
     assert found.findings.wrong == [], f"SEED={SEED}\n{found.findings.told()}"
+
+
+async def test_a_memory_survives_kills_in_the_midst_of_its_day() -> None:
+    """At every sixteenth point; `make crash` kills at each."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.crash.memory_day", "--every", "16"),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    told, _ = await process.communicate()
+    assert process.returncode == 0, told.decode()
 
 
 @dataclass
