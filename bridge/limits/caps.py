@@ -13,10 +13,11 @@ from bridge.limits.keys import (
     COST_PER_PERSON,
     QUESTIONS_PER_DAY,
     QUESTIONS_PER_MINUTE,
+    TIMEZONE,
     TOKENS_PER_DAY,
 )
 from bridge.limits.policies import zone_of
-from bridge.limits.policy import CEILINGS, Policy
+from bridge.limits.policy import BUILT_IN, CEILINGS, Policy
 from bridge.texts import Say
 from memory.clock import stamp
 from memory.days import Cap, Day, Used, midnight, next_day, next_month
@@ -140,6 +141,8 @@ def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
         local = reach.opens.astimezone(zone)
         when = f"{local:%H:%M:%S}" if near else f"{local:%Y-%m-%d %H:%M}"
         opens = say("limit_opens", when=when, zone=zone)
+        if private and policy.origin(TIMEZONE) == BUILT_IN:
+            opens = f"{opens} {say('zone_unknown')}"
     by_operator = private or reach.everywhere or policy.origin(key) == CEILINGS
     who = say("limit_raised_by_operator" if by_operator else "limit_raised_by_admins")
     return " ".join(filter(None, (text, opens, who)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent.testing import calls
 from bridge.limits.keys import TIMEZONE
+from bridge.limits.policies import PolicyLayers
 from channels.base import InboundMessage, Press
 from tests.bridge.bed import Bed, bed
 
@@ -103,3 +104,16 @@ async def test_everybody_sets_the_zone_of_their_private_chat_and_nothing_else(
         team = it.channel.message("", chat="team", private=False).address
         await it.services.policies.read(team)
         assert it.services.policies.of(team, "ana")[TIMEZONE] == "UTC"
+
+
+async def test_when_a_limit_opens_again_in_utc_it_says_how_to_tell_the_zone(tmp_path: Path) -> None:
+    layers = PolicyLayers(defaults={"questions_per_person_per_day": 1})
+    async with bed(tmp_path, ["Yes.", "Yes."], zone=None, layers=layers) as it:
+        await it.ask("one")
+        told = await it.ask("two")
+        assert "(UTC)" in told
+        assert "I do not know your time zone" in told
+        await it.ask("/limits timezone: Asia/Tokyo")
+        told = await it.ask("three")
+        assert "(Asia/Tokyo)" in told
+        assert "I do not know" not in told
