@@ -11,8 +11,9 @@ import contextlib
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 MOST_BYTES = 1_000_000  # of each output; the rest is read and dropped
 
@@ -34,14 +35,26 @@ async def run_child(
     When this is cancelled, its whole process group is killed before the cancel goes on. Raises
     `OSError` when it cannot be started. POSIX only.
     """
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd, start_new_session=True
+    process = await _started(
+        asyncio.create_subprocess_exec(
+            *argv, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd, start_new_session=True
+        )
     )
     try:
         stdout, stderr = await asyncio.gather(_head(process.stdout), _head(process.stderr))
         return ChildResult(await process.wait(), stdout, stderr)
     finally:
         await _end(process)
+
+
+async def _started(start: Coroutine[Any, Any, Process]) -> Process:
+    """The process; when this is cancelled, it runs already perhaps, and asyncio would kill it alone."""
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end(await starting)
+        raise
 
 
 async def _head(stream: asyncio.StreamReader | None) -> bytes:
