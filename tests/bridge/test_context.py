@@ -192,7 +192,7 @@ async def test_compact_makes_older_turns_a_summary_with_what_to_keep(tmp_path: P
         assert "short enough" in await it.ask("/compact")
         await talk(it, 4)
         said = await it.ask("/compact the boat")
-        assert said.startswith("2 older questions with their answers are now a summary")
+        assert said.startswith("A summary now stands for 2 of the older questions")
         assert "Above all keep: the boat" in it.provider.requests[-1].messages[0].text
         assert await it.ask("and?") == "last"
         assert it.said()[0][1].startswith("[Earlier conversation] The boat is blue.\n\nq2")
@@ -204,7 +204,7 @@ async def test_beyond_the_memorys_share_a_digest_makes_room_and_is_told(tmp_path
     async with bed(tmp_path, [*answers, "and on"], memory_share=0) as it:
         await talk(it, 4)
         said = await it.ask("/compact")
-        assert said.startswith("2 older questions with their answers have left the model's view.")
+        assert said.startswith("The model no longer sees 2 of the older questions")
         assert "No summary could be made" in said
         assert len(it.provider.requests) == 4
         assert await it.ask("and now?") == "and on"
@@ -224,7 +224,7 @@ async def test_the_notes_model_makes_summaries_if_there_is_one(tmp_path: Path) -
         commands = ContextCommands(services, models, Outages(lambda _: None))
         message = it.channel.message("/compact")
         place = session_of(message.address, "ana", "shared")
-        assert "are now a summary" in await commands.compact(message, place, "", say)
+        assert "A summary now stands for" in await commands.compact(message, place, "", say)
         rows = await it.database.read("SELECT model FROM usage WHERE purpose = 'summary'")
         assert [row[0] for row in rows] == ["cheap"]
 

@@ -381,7 +381,7 @@ async def test_a_compaction_is_not_stopped_by_somebody_else(tmp_path: Path) -> N
         await it.send("/cancel", person="2")
         stall.set()
         await it.bridge.idle()
-        assert any("are now a summary" in said for said in it.channel.finals)
+        assert any("A summary now stands for" in said for said in it.channel.finals)
 
 
 async def test_runs_in_other_threads_are_listed_with_a_stop_each_that_tells_them_apart(
