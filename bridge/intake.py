@@ -15,6 +15,7 @@ from bridge.chats import ChatKeeper
 from bridge.commands import ASKING, Commands, is_ours, owner_code
 from bridge.errors import ErrorReporter
 from bridge.inbound import entry
+from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.caps import Reach
 from bridge.limits.keys import BLOCKED
@@ -48,6 +49,7 @@ class Intake:
         commands: Commands,
         acts: Acts,
         questions: Questions,
+        lanes: Lanes,
         overheard: Overheard,
         admission: Admission,
         notices: Notices,
@@ -65,6 +67,7 @@ class Intake:
         self._commands = commands
         self._acts = acts
         self._questions = questions
+        self._lanes = lanes
         self._overheard = overheard
         self._admission = admission
         self._notices = notices
@@ -117,6 +120,8 @@ class Intake:
 
     async def _take(self, message: InboundMessage, place: SessionPlace, changes: int) -> None:
         """What somebody has sent who had access when its rules had changed so often."""
+        run = self._lanes.active(place.key)
+        repeated = self._repeats.is_one(message, "" if run is None else run.run_id)
         if message.edited_command:
             if is_ours(message):
                 say = self._notices.say(message)
@@ -124,12 +129,11 @@ class Intake:
         elif self._stopping.is_stop(message, place):
             await self._acts.take_stop(message)
         elif asks(message) and not await self._commands.awaits(message):
-            self._repeats.is_one(message)  # what is asked again is asked
             await self._questions.take(message, place)
             await self._door.taken(message, place.key, changes)
         elif (reach := await self._kept_out(message)) is not None:
             await self._questions.turn_away(message, place, reach)
-        elif self._repeats.is_one(message):
+        elif repeated:
             await self._inbox.put(entry(message, place, "refused"))
         else:
             await self._acts.take(message)

@@ -294,6 +294,7 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         commands,
         acts,
         questions,
+        answers.lanes,
         answers.overheard,
         admission,
         on.notices,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,30 @@ def test_what_is_a_repeat() -> None:
     assert not repeats.is_one(channel.message("/limits text", person="bo"))
     for text in ("/limits", "/limits text", "A question", "/limits text", "/undo", "/undo"):
         assert not repeats.is_one(channel.message(text)), "something came in between"
+
+
+def test_a_run_that_has_begun_or_ended_comes_in_between() -> None:
+    repeats, channel = Repeats(), FakeChannel()
+    said = [repeats.is_one(channel.message("/new"), run) for run in ("r1", "r1", "", "", "r2")]
+    assert said == [False, True, False, True, False]
+
+
+async def test_what_a_stop_made_possible_is_done(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
+        await it.send("hi")
+        await it.until(lambda: it.provider.requests)
+        await it.send("/new")
+        await it.until(lambda: it.channel.finals)
+        await it.send("/cancel")
+        await it.bridge.idle()
+        stall.set()
+        told = len(it.channel.finals)
+        await it.send("/new")
+        await it.bridge.idle()
+        assert len(it.channel.finals) == told + 1
+        await it.ask("and now?")
+        assert [text for _, text in it.said()] == ["and now?"]
 
 
 async def test_it_is_answered_once_and_a_stop_always(tmp_path: Path) -> None:
