@@ -42,7 +42,7 @@ def load(context: Context, asked: Asked | None) -> Loaded:
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
-    for run, rows in groupby(context.messages, lambda stored: stored.run_id):
+    for run, rows in groupby(context.messages, _run_of):
         messages = _messages(list(rows))
         starts.append(messages[0].id)
         turn = tuple(stored.message for stored in messages)
@@ -73,11 +73,29 @@ def without_run(context: Context, run_id: str | None) -> Context:
     return replace(context, messages=tuple(m for m in context.messages if m.run_id != run_id))
 
 
-def effects_of(context: Context, run_id: str | None, tools: Collection[str]) -> str:
-    """One sentence that names the calls of these tools which a run has made; empty without any. A
+def attempts(context: Context, run_id: str | None) -> set[str]:
+    """A run, and those right before it that were to answer the same question."""
+    found: set[str] = set()
+    question: Message | None = None
+    runs = [(run, _messages(list(rows))) for run, rows in groupby(context.messages, _run_of)]
+    for run, rows in reversed(runs):
+        if (found and rows[0].message == question) or run == run_id:
+            found.add(run)
+            question = rows[0].message
+        elif found:
+            break
+    return found
+
+
+def effects_of(context: Context, runs: Collection[str], tools: Collection[str]) -> str:
+    """One sentence that names the calls of these tools which the runs have made; empty without any. A
     question that is answered anew must not have them made twice."""
-    turn = (m.message for m in context.messages if m.run_id == run_id)
+    turn = (m.message for m in context.messages if m.run_id in runs)
     return executed(tuple(replace(one, blocks=tuple(_of(tools, one))) for one in turn))
+
+
+def _run_of(stored: StoredMessage) -> str:
+    return stored.run_id
 
 
 def _of(tools: Collection[str], message: Message) -> Iterator[Block]:

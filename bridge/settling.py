@@ -42,12 +42,21 @@ STORE_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 @dataclass(slots=True)
 class Ran:
-    """How far a turn has come: None is what it has not reached."""
+    """How far a turn has come: None is what it has not reached. `acting`: tools with effects;
+    `acted_before`: what /retry asks again has had some already."""
 
     active: ActiveRun | None = None
     question: Message | None = None
     memory: RunMemory | None = None
     agent: AgentRun | None = None
+    acting: frozenset[str] = frozenset()
+    acted_before: bool = False
+
+    @property
+    def has_acted(self) -> bool:
+        """Whether a tool with effects was called."""
+        own = () if self.agent is None else self.agent.last_run_new_messages
+        return any(call.name in self.acting for message in own for call in message.tool_uses)
 
 
 class Settling:
@@ -238,13 +247,14 @@ class Settling:
         return messages
 
     def _worse_attempt(self, outcome: Outcome) -> str | None:
-        """Of a /retry and what it was to replace, the one that has no answer leaves the context."""
-        plan = self._plan
+        """Of a /retry and what it was to replace, the one without an answer leaves the context; not
+        one that has had effects: the model would not know of them."""
+        plan, agent = self._plan, self._ran.agent
         if plan.retry_of is None or self._ran.question is None:
             return None
-        no_answer = self._ran.agent is None or self._ran.agent.gave_no_answer
-        answered = outcome.ending == "completed" and not no_answer
-        return plan.retry_of if answered else plan.run_id
+        if outcome.ending == "completed" and agent is not None and not agent.gave_no_answer:
+            return None if self._ran.acted_before else plan.retry_of
+        return None if self._ran.has_acted else plan.run_id
 
     def _reply(self, outcome: Outcome, parts: tuple[str, ...]) -> NewReply:
         plan, newest = self._plan, self._plan.question.newest

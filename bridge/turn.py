@@ -21,7 +21,7 @@ from bridge.lanes import ActiveRun, Outcome
 from bridge.limits.budget import RunBudget, Spender
 from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
 from bridge.limits.prompt import instructions_of
-from bridge.loading import Asked, effects_of, load, without_run
+from bridge.loading import Asked, attempts, effects_of, load, without_run
 from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.run_memory import RunMemory
@@ -110,7 +110,8 @@ class Turn:
             ),
         )
         self._journal.begun()
-        done = effects_of(context, plan.retry_of, self._acting())
+        done = effects_of(context, attempts(context, plan.retry_of), self._acting())
+        self._ran.acting, self._ran.acted_before = self._acting(), bool(done)
         context = without_run(context, plan.retry_of)
         memory = self._ran.memory = RunMemory(
             services,

@@ -31,7 +31,7 @@ from agent.providers.client import (
     stream_ended,
 )
 from agent.providers.errors import read_refusal
-from agent.providers.wire import clean, parse_arguments, unique_calls
+from agent.providers.wire import clean, parse_arguments, tokens, unique_calls
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -145,7 +145,7 @@ class _Answer:
             return self._start(event.index, event.content_block)
         if kind == "message_start":
             self._usage = _usage(event.message.usage, None)
-            return UsageReport(self._usage)
+            return None if self._usage is None else UsageReport(self._usage)
         if kind == "message_delta":
             self._stop = event.delta.stop_reason
             self._usage = _usage(event.usage, self._usage)
@@ -214,13 +214,16 @@ class _Answer:
                 return None
 
 
-def _usage(reported: Any, earlier: Usage | None) -> Usage:
-    """message_delta repeats some of message_start's figures and leaves others out."""
+def _usage(reported: Any, earlier: Usage | None) -> Usage | None:
+    """message_delta repeats some of message_start's figures and leaves others out. None where no number
+    of tokens that were read is known."""
+    if earlier is None and tokens(getattr(reported, "input_tokens", None)) is None:
+        return None
     known = earlier or Usage()
 
     def figure(name: str, before: int) -> int:
-        value = getattr(reported, name, None)
-        return before if value is None else int(value)
+        value = tokens(getattr(reported, name, None))
+        return before if value is None else value
 
     return Usage(
         figure("input_tokens", known.input_tokens),

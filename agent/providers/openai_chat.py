@@ -30,7 +30,7 @@ from agent.providers.client import (
 )
 from agent.providers.errors import read_refusal
 from agent.providers.openai_body import Dialect, learnt, render
-from agent.providers.wire import clean, parse_arguments, unique_calls
+from agent.providers.wire import clean, parse_arguments, tokens, unique_calls
 from agent.settings import ProviderSettings
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ class _Answer:
     def take(self, chunk: Any) -> Iterator[StreamEvent]:
         """Read one chunk; what it tells the caller."""
         usage = getattr(chunk, "usage", None)
-        if usage is not None:
-            self._usage = _usage(usage)
-            yield UsageReport(self._usage)
+        if usage is not None and (told := _usage(usage)) is not None:
+            self._usage = told
+            yield UsageReport(told)
         choices = getattr(chunk, "choices", None) or ()
         self._counted = usage is not None and not choices
         for choice in choices:
@@ -221,15 +221,15 @@ def _finished(call: _Call) -> ToolUseBlock:
     return ToolUseBlock(call.id, call.name, arguments, raw)
 
 
-def _usage(reported: Any) -> Usage:
-    """`prompt_tokens` includes what the cache served; DeepSeek gives that in a field of its own."""
+def _usage(reported: Any) -> Usage | None:
+    """`prompt_tokens` includes what the cache served; DeepSeek gives that in a field of its own. None
+    where they are no numbers of tokens."""
     details = getattr(reported, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None)
+    cached = tokens(getattr(details, "cached_tokens", None))
     if cached is None:
-        cached = getattr(reported, "prompt_cache_hit_tokens", None)
-    read = cached if isinstance(cached, int) else 0
-    return Usage(
-        input_tokens=max(0, (getattr(reported, "prompt_tokens", None) or 0) - read),
-        output_tokens=getattr(reported, "completion_tokens", None) or 0,
-        cache_read_tokens=read,
-    )
+        cached = tokens(getattr(reported, "prompt_cache_hit_tokens", None)) or 0
+    told = [getattr(reported, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    read, written = (0 if figure is None else tokens(figure) for figure in told)
+    if read is None or written is None:
+        return None
+    return Usage(max(0, read - cached), written, cache_read_tokens=cached)

@@ -25,6 +25,9 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 MOST_NAME = 64  # characters of a tool's name (OpenAI; Anthropic takes more)
 
 
+MOST_TOKENS = 100_000_000  # no request is that long: what is above is no report but a mistake
+
+
 def clean(text: str) -> str:
     """Text that is valid Unicode: halves of a surrogate pair that came apart are joined, and one
     that stands alone becomes U+FFFD. Neither JSON nor the database takes them."""
@@ -33,6 +36,13 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def tokens(reported: object) -> int | None:
+    """A number of tokens as a provider reports it; None for what can be none."""
+    if isinstance(reported, bool) or not isinstance(reported, int | float):
+        return None
+    return int(reported) if 0 <= reported <= MOST_TOKENS else None
 
 
 def arguments_text(arguments: JsonObject) -> str:

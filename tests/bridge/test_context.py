@@ -357,6 +357,33 @@ async def test_a_retry_tells_the_model_what_has_taken_effect_already(tmp_path: P
         assert not any("executed for this question" in str(row[0]) for row in stored)
 
 
+async def test_what_has_taken_effect_stays_known_after_retries(tmp_path: Path) -> None:
+    pay = Silent("pay", side_effects=True)
+    steps = [calls(("a", "pay", {})), "Paid.", "Paid before.", "Still paid.", "Once."]
+    async with bed(tmp_path, steps, more_tools=[pay]) as it:
+        await it.ask("pay it")
+        for answer in ("Paid before.", "Still paid."):
+            assert await it.ask("/retry") == answer
+            last = it.provider.requests[-1].messages[-1]
+            assert "executed for this question already" in last.text
+        await it.ask("how often?")
+        called = [c.name for m in it.provider.requests[-1].messages for c in m.tool_uses]
+        assert called == ["pay"]
+
+
+async def test_a_retry_that_had_effects_and_no_answer_stays_known(tmp_path: Path) -> None:
+    pay = Silent("pay", side_effects=True)
+    filtered = refusal(RefusalKind.CONTENT_FILTER)
+    async with bed(
+        tmp_path, ["No.", calls(("a", "pay", {})), filtered, "Yes."], more_tools=[pay]
+    ) as it:
+        await it.ask("pay it")
+        await it.ask("/retry")
+        await it.ask("did you?")
+        messages = it.provider.requests[-1].messages
+        assert [c.name for m in messages for c in m.tool_uses] == ["pay"]
+
+
 async def test_a_retry_without_an_answer_leaves_the_earlier_one_in_place(tmp_path: Path) -> None:
     async with bed(tmp_path, ["good", refusal(RefusalKind.CONTENT_FILTER), "next"]) as it:
         await it.ask("q0")

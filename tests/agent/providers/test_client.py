@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import subprocess
 import sys
@@ -167,3 +168,44 @@ async def test_a_connection_that_was_closed_after_its_answer_fails_no_call(kind:
                 server.answer("Yes.")
                 assert await answer(provider) == "Yes."
             await provider.aclose()
+
+
+@pytest.mark.parametrize("figure", [math.inf, 1e308, -5, "12", [12], True, {}])
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_figures_that_are_no_tokens_are_no_report(kind: str, figure: object) -> None:
+    """A server that only calls itself compatible; the answer is whole, and its use is estimated."""
+    async with SERVERS[kind]() as server:
+        provider = build(kind, server)
+        if kind == "openai":
+            usage = {"prompt_tokens": figure, "completion_tokens": 3}
+            server.answer("Yes.", usage=None).insert(1, {**CHUNK, "usage": usage})
+        else:
+            server.answer_http(200, started(figure), {"content-type": "text/event-stream"})
+        request = ModelRequest("test-model", "", (user_text("hi"),), (), 100)
+        async with provider.stream(request) as events:
+            completed = [event async for event in events][-1]
+        await provider.aclose()
+    assert isinstance(completed, Completed)
+    assert (completed.message.text, completed.usage) == ("Yes.", None)
+
+
+CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
+
+
+def started(figure: object) -> str:
+    """An answer of Anthropic's API whose usage is that."""
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []}
+    delta = {"stop_reason": "end_turn", "stop_sequence": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "usage": {"input_tokens": figure}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": "Yes."},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": figure}},
+        {"type": "message_stop"},
+    ]
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
