@@ -152,14 +152,16 @@ def sums(place: Place, person: str, day: Day, *, month: bool) -> dict[str, str]:
     }
 
 
-def used_of(connection: sqlite3.Connection, place: Place, person: str, day: Day) -> Used:
-    """What is used, inside a write."""
-    row = connection.execute(SUMS, sums(place, person, day, month=True)).fetchone()
-    return Used(day, *map(int, row))
+def used_of(
+    connection: sqlite3.Connection, place: Place, person: str, day: Day, *, month: bool = True
+) -> Used:
+    """What is used; the month's sums are 0 without `month`."""
+    row = connection.execute(SUMS, sums(place, person, day, month=month)).fetchone()
+    return Used(day, *map(int, row if month else row[:4]))
 
 
 def current(connection: sqlite3.Connection, place: Place, now: datetime, zone: tzinfo) -> Day:
-    """The chat's day, inside a write."""
+    """The chat's day."""
     return day_of(now, zone, latest_of(connection.execute(LATEST, named(place)).fetchall()))
 
 

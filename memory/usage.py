@@ -11,8 +11,6 @@ from agent.provider import Usage
 from memory.clock import stamp
 from memory.database import Database
 from memory.days import (
-    LATEST,
-    SUMS,
     Cap,
     Day,
     Place,
@@ -20,11 +18,7 @@ from memory.days import (
     adjust,
     count,
     current,
-    day_of,
     first_met,
-    latest_of,
-    named,
-    sums,
     used_of,
 )
 
@@ -132,11 +126,12 @@ class UsageStore:
 
     async def used(self, place: Place, person: str, zone: tzinfo, *, month: bool = True) -> Used:
         """What the chat and the person have used; the month's sums are 0 without `month`."""
-        rows = await self._database.read(LATEST, named(place))
-        day = day_of(datetime.now(UTC), zone, latest_of(rows))
-        found = await self._database.read(SUMS, sums(place, person, day, month=month))
-        values = [int(value) for value in found[0]]
-        return Used(day, *(values if month else values[:4]))
+
+        def op(connection: sqlite3.Connection) -> Used:
+            day = current(connection, place, datetime.now(UTC), zone)
+            return used_of(connection, place, person, day, month=month)
+
+        return await self._database.look(op)
 
     async def of_person(self, channel: str, person: str, since: str) -> int:
         """What a person has used in all chats of a channel, in micro-dollars."""
