@@ -72,6 +72,12 @@ class Changes:
         """The lines, as they would stand in the file."""
         return read(text.encode(), self._files.known, TOPIC_KEYS if place.topic else KEYS)
 
+    def faults(self, reading: Reading) -> tuple[Fault, ...]:
+        """All that is wrong in lines that somebody wants to set here: a file may stand above a ceiling,
+        which then holds, but nobody is let set it."""
+        wide = too_wide(reading, self._policies.layers.ceilings)
+        return tuple(sorted((*reading.faults, *wide)))
+
     async def stored(self, place: PolicyPlace) -> StoredPolicy:
         """What holds, with its revision."""
         return await self._files.stored(place)
@@ -86,19 +92,22 @@ class Changes:
         """Lines change only the keys that they name; `whole`: they are all that will stand there.
         `revision`: the one that whoever wrote them had seen."""
         reading = self.read(lines, place)
-        faults = reading.faults or tuple(too_wide(reading.values, self._policies.layers.ceilings))
-        if faults:
+        if faults := self.faults(reading):
             return Refused("limits_faults", faults)
         if not (reading.values or reading.removed or whole):
             return Refused("limits_how")
-        pending = self.read(await self._files.text(place), place).faults
-        if pending and not whole:
+        if not whole and (pending := await self._pending(place)):
             return Refused("limits_pending", pending)
         before = await self._files.stored(place)
         if revision is not None and revision != before.revision:
             return await self._older(place, before, revision)
         after = _lines(lines) if whole else self._edited(place, before.text, reading)
         return self._planned(place, before, after)
+
+    async def _pending(self, place: PolicyPlace) -> tuple[Fault, ...]:
+        """What is wrong in the file as it stands: whoever wrote it has to mend it, and only
+        `/limits replace`, which names every line, may write over it."""
+        return self.read(await self._files.text(place), place).faults
 
     def _edited(self, place: PolicyPlace, before: str, wished: Reading) -> str:
         """Line by line, so that comments stay; a text whose lines are not one for each key is written
@@ -112,6 +121,8 @@ class Changes:
     async def plan_undo(self, place: PolicyPlace, revision: int | None = None) -> Plan | Refused:
         """Take the newest change back, if a chat has made it. `revision`: the one that it has led
         to."""
+        if pending := await self._pending(place):
+            return Refused("limits_pending", pending)
         before = await self._files.stored(place)
         changes = await self._store.changes(place, 1)
         if revision is not None and revision != before.revision:

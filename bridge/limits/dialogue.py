@@ -124,7 +124,8 @@ class LimitsDialogue:
             return no
         plan = await self._changes.plan_undo(place, revision)
         if isinstance(plan, Refused):
-            return Answer(plan.told(say), spent=True)
+            # A file that was faulty for a while may be what it was again.
+            return Answer(plan.told(say), spent=plan.why != "limits_pending")
         return await self._changes.apply(plan, message, say)
 
     # Steps ----------------------------------------------------------------------------------------

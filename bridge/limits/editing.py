@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bridge.limits.keys import BY_NAME
+from bridge.limits.keys import BY_NAME, Key
 from bridge.limits.policy import Values, clamped
-from bridge.limits.reading import plain_key
+from bridge.limits.reading import Reading, plain_key
 from bridge.texts import wording
 from bridge.yaml_source import Fault
 
@@ -53,14 +53,22 @@ def _span(lines: list[str], name: str) -> tuple[int, int] | None:
     return None
 
 
-def too_wide(values: Values, ceilings: Values) -> list[Fault]:
+def passes(key: Key[Any], value: Any, ceilings: Values) -> bool:
+    """Whether it is more than a ceiling allows."""
+    return key.name in ceilings and clamped(key, value, ceilings[key.name]) != value
+
+
+def too_wide(reading: Reading, ceilings: Values) -> list[Fault]:
     """What nobody may set here, since it would pass a ceiling."""
+    wide = [(BY_NAME[name], value) for name, value in reading.values.items()]
     return [
-        Fault.of(1, 1, name, wording("fault_above", value=key.show(value), most=key.show(top)))
-        for name, value in values.items()
-        if name in ceilings
-        for key, top in [(BY_NAME[name], ceilings[name])]
-        if clamped(key, value, top) != value
+        Fault.of(
+            *reading.places[key.name],
+            key.name,
+            wording("fault_above", value=key.show(value), most=key.show(ceilings[key.name])),
+        )
+        for key, value in wide
+        if passes(key, value, ceilings)
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from bridge.limits.editing import too_wide
+from bridge.limits.editing import passes
 from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Choice, Known, Language, Model, Number, Wrong, YesNo
 from bridge.limits.lists import Audience
@@ -122,7 +122,7 @@ def _can_be(key: Key[Any], written: str, known: Known, ceilings: Values) -> bool
         value = key.kind.read(written, known)
     except Wrong:
         return False
-    return not too_wide({key.name: value}, ceilings)
+    return not passes(key, value, ceilings)
 
 
 def preset(name: str, known: Known, ceilings: Values) -> str:

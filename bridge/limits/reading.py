@@ -29,11 +29,13 @@ _TEXTS = frozenset(("instructions",))  # keys whose values may hold anything
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was understood: `values` by key, `removed` keys (`key: default`), and what is wrong."""
+    """What was understood: `values` by key, `removed` keys (`key: default`), and what is wrong.
+    `places`: line and column of each key, from 1."""
 
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     removed: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading:
@@ -106,20 +108,20 @@ def _understood(document: Document, known: Known, keys: Collection[Key[Any]]) ->
     values: dict[str, Any] = {}
     removed: list[str] = []
     faults = [one for one in (_of_empty(fault, allowed) for fault in document.faults) if one]
-    first: dict[str, int] = {}
+    first: dict[str, tuple[int, int]] = {}
     for (written,), (line, column) in _of_top(document):
         name = plain_key(written)
         if name in first:
-            said = wording("fault_twice", first=first[name])
+            said = wording("fault_twice", first=first[name][0])
             faults.append(Fault.of(line, column, name, said))
             continue
-        first[name] = line
+        first[name] = line, column
         key = allowed.get(name)
         if key is None:
             faults.append(Fault.of(line, column, shown(name), _unknown(name, allowed)))
         elif written in document.values:
             _take(key, document.values[written], (line, column), known, values, removed, faults)
-    return Reading(values, tuple(removed), tuple(sorted(faults)))
+    return Reading(values, tuple(removed), tuple(sorted(faults)), first)
 
 
 def _of_empty(fault: Fault, allowed: Mapping[str, Key[Any]]) -> Fault | None:

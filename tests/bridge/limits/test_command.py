@@ -74,11 +74,16 @@ async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -
     layers = PolicyLayers(ceilings={"cost_per_day_usd": 10_000_000})
     async with bed(tmp_path, layers=layers) as it:
         it.channel.admins = {"boss"}
-        told = await limits(it, "set\ncost_per_month_usd: 0,50\ntokens_per_day:\nfoo: 1")
-        for line in ("line 1, cost_per_month_usd: 0,50 can mean", "line 2, tokens", "line 3, foo"):
-            assert line in told
-        told = await limits(it, "set cost_per_day_usd 12")
-        assert "cost_per_day_usd: 12.00 is above what you may set (10.00)" in told
+        lines = "cost_per_month_usd: 0,50\ntokens_per_day:\ncost_per_day_usd: 12\nfoo: 1"
+        for verb in ("set", "replace"):
+            told = await limits(it, f"{verb}\n{lines}")
+            assert [line.partition(":")[0] for line in told.splitlines()[1:]] == [
+                "- line 1, cost_per_month_usd",
+                "- line 2, tokens_per_day",
+                "- line 3, cost_per_day_usd",
+                "- line 4, foo",
+            ]
+            assert "line 3, cost_per_day_usd: 12.00 is above what you may set (10.00)" in told
         assert not group_file(tmp_path).exists()
 
 

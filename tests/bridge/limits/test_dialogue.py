@@ -74,6 +74,21 @@ async def test_a_value_is_chosen_shown_before_and_after_applied_and_undone(tmp_p
         assert group_file(tmp_path).read_text() == "cost_per_day_usd: 1.00 # ours\n"
 
 
+async def test_an_undo_never_writes_over_a_faulty_file_of_the_operators(tmp_path: Path) -> None:
+    path = write(tmp_path, "language: de\n")
+    async with bed(tmp_path) as it:
+        reply = await opened(it)
+        await walk(it, reply, "Who", "paused", "yes", "Apply")
+        good, faulty = path.read_text(), "langage: fr\n"
+        path.write_text(faulty)
+        assert "line 1, langage: unknown key" in await limits(it, "undo")
+        assert "mended in the file" in await press(it, reply, "Undo")
+        assert path.read_text() == faulty
+        path.write_text(good)
+        assert "yes → not set" in await walk(it, reply, "Undo")
+        assert path.read_text() == "language: de\n"
+
+
 async def test_nothing_is_applied_twice_or_after_discard(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         reply = await opened(it)
