@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,12 +14,24 @@ UNDO = "undo"  # done twice, it takes back two
 FORM: Final = "limits"  # where it opens a form, that may have been closed again
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What was asked for: a command about another message or person (`/block` as a reply), or in
+    another topic or thread, is another one, whatever its words."""
+
+    words: str
+    thread: str | None
+    message: str | None
+    person: str | None
+    run: str
+
+
 class Repeats:
     """`is_one` is asked of every message but stops, in the order in which they come. Times are the
     platform's, so that what was kept during an outage counts as it was sent."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str, str, str], tuple[str, str, datetime, str]] = {}
+        self._last: dict[tuple[str, str, str, str], tuple[_Given, str, datetime]] = {}
 
     def is_one(self, message: InboundMessage, run: str = "") -> bool:
         """Whether it is the command that the sender has given there just before, with nothing in
@@ -26,16 +39,30 @@ class Repeats:
         ended. The same message delivered once more is none."""
         address, now = message.address, message.sent_at
         where = (address.channel, address.account, address.chat, message.sender.id)
-        command = message.command
-        words = "" if command is None else f"{command.name} {command.args}".strip()
-        text, event, at, during = self._last.pop(where, ("", "", now, ""))
-        same = (words, run) == (text, during) and event != message.event
-        if words and same and abs(now - at) < WITHIN:
-            self._last[where] = (text, event, at, during)
+        given = _given(message, run)
+        last, event, at = self._last.pop(where, (None, "", now))
+        if given is None:
+            return False
+        if given == last and event != message.event and abs(now - at) < WITHIN:
+            self._last[where] = (last, event, at)
             return True
-        opens = message.whispered and words == FORM
-        if words and not opens and UNDO not in words.split()[:2]:
-            self._last[where] = (words, message.event, now, run)
+        opens = message.whispered and given.words == FORM
+        if not opens and UNDO not in given.words.split()[:2]:
+            self._last[where] = (given, message.event, now)
         if len(self._last) > MOST_PLACES:
             del self._last[next(iter(self._last))]
         return False
+
+
+def _given(message: InboundMessage, run: str) -> _Given | None:
+    """None where it is no command."""
+    command, about = message.command, message.reply_to_person
+    if command is None:
+        return None
+    return _Given(
+        f"{command.name} {command.args}".strip(),
+        message.address.thread,
+        message.reply_to_id,
+        None if about is None else about.id,
+        run,
+    )

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bridge.repeats import WITHIN, Repeats
+from channels.base import Sender
 from channels.testing import FakeChannel
 from tests.bridge.bed import bed
 
@@ -23,6 +24,19 @@ def test_what_is_a_repeat() -> None:
     assert not repeats.is_one(channel.message("/limits text", person="bo"))
     for text in ("/limits", "/limits text", "A question", "/limits text", "/undo", "/undo"):
         assert not repeats.is_one(channel.message(text)), "something came in between"
+
+
+def test_the_same_words_about_another_message_person_or_topic_are_another_command() -> None:
+    repeats, channel = Repeats(), FakeChannel()
+    block = channel.message("/block", private=False)
+    others = [
+        replace(block, event="a", reply_to_id="42", reply_to_person=Sender("ana", "Ana")),
+        replace(block, event="b", reply_to_id="45", reply_to_person=Sender("bo", "Bo")),
+        replace(block, event="c", reply_to_person=Sender("cy", "Cy")),
+        replace(block, event="d", address=replace(block.address, thread="7")),
+    ]
+    assert not any(repeats.is_one(one) for one in (block, *others))
+    assert repeats.is_one(replace(others[-1], event="e"))
 
 
 def test_a_run_that_has_begun_or_ended_comes_in_between() -> None:
