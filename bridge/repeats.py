@@ -44,7 +44,7 @@ class Repeats:
         if given is None:
             return False
         if given == last and event != message.event and abs(now - at) < WITHIN:
-            self._last[where] = (last, event, at)
+            self._last[where] = (given, event, at)
             return True
         opens = message.whispered and given.words == FORM
         if not opens and UNDO not in given.words.split()[:2]:

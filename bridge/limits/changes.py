@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bridge.access import Access
@@ -82,9 +82,12 @@ class Changes:
         """What holds, with its revision."""
         return await self._files.stored(place)
 
-    def is_here(self, place: PolicyPlace, address: Address) -> bool:
-        """Whether it is that chat, under whatever id."""
-        return self._policies.is_of(address, place.chat)
+    async def current(self, place: PolicyPlace, account: str) -> PolicyPlace:
+        """The same place under the id that its chat has by now, with its files, which follow the chat,
+        as they are now."""
+        here = replace(place, chat=self._access.current(place.channel, place.chat))
+        await self._policies.read(Address(here.channel, account, here.chat, here.topic or None))
+        return here
 
     async def plan(
         self, place: PolicyPlace, lines: str, *, revision: int | None = None, whole: bool = False

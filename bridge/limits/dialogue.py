@@ -81,7 +81,7 @@ class LimitsDialogue:
             return Answer(say("limits_expired"), spent=True)
         if dialogue.person != message.sender.id:
             return Answer(say("limits_not_yours"))
-        return await step(Step(message, dialogue, load(dialogue.body), words[1:], say))
+        return await step(Step(message, dialogue, await self._body(dialogue), words[1:], say))
 
     async def awaits(self, message: InboundMessage) -> bool:
         """Whether this message answers one of ours in a dialogue: whoever began it says anything,
@@ -98,7 +98,7 @@ class LimitsDialogue:
             return Answer(say("limits_expired"))
         if dialogue.person != message.sender.id:
             return Answer(say("limits_not_yours"))
-        step = Step(message, dialogue, load(dialogue.body), (), say)
+        step = Step(message, dialogue, await self._body(dialogue), (), say)
         try:
             written = await self._file(message) or message.text.strip()
         except FileRefused as error:
@@ -115,9 +115,8 @@ class LimitsDialogue:
         except ValueError:
             return Answer(say("limits_expired"), spent=True)
         target = message.address
-        if self._changes.is_here(place, target):
-            place = replace(place, chat=target.chat)
-        else:
+        place = await self._changes.current(place, target.account)
+        if place.chat != target.chat:
             target = replace(target, chat=place.chat, thread=None, private=False)
         no = await self._no(message, target, say)
         if no is not None:
@@ -174,6 +173,12 @@ class LimitsDialogue:
     async def _begin(self, address: Address, person: str, body: Body) -> int:
         place = (address.channel, address.account, address.chat)
         return await self._dialogues.begin(place, person, dump(body))
+
+    async def _body(self, dialogue: Dialogue) -> Body:
+        """What was chosen, about the chat under the id that it has by now."""
+        body = load(dialogue.body)
+        place = PolicyPlace(dialogue.channel, body.chat, body.topic)
+        return replace(body, chat=(await self._changes.current(place, dialogue.account)).chat)
 
     async def _file(self, message: InboundMessage) -> str:
         """The lines of a `.yaml` file; blank without one. Raises `FileRefused`."""

@@ -59,10 +59,6 @@ class ChatPolicies:
         self._told_zone = told_zone
         self._zones: dict[tuple[str, str, str], str] = {}  # of private chats; '': none is known
 
-    def is_of(self, address: Address, chat: str) -> bool:
-        """Whether this is or was an id of the chat."""
-        return chat == address.chat or chat in self._names(address)
-
     async def read(self, address: Address) -> None:
         """Take in what has changed in the chat's files. Raises `StoreError`."""
         former = [name for name in self._names(address) if name != address.chat]

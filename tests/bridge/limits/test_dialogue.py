@@ -209,6 +209,24 @@ async def test_it_goes_on_in_private_about_the_same_group(tmp_path: Path) -> Non
         assert not group_file(tmp_path).exists()
 
 
+async def test_in_private_it_follows_the_group_to_its_new_id(tmp_path: Path) -> None:
+    old = write(tmp_path, "language: de\n")
+    async with bed(tmp_path) as it:
+        await walk(it, await opened(it), "Edit in private")
+        private = it.channel.replies[-1]
+        await walk(it, private, "Who", "paused", "yes")
+        moved = it.channel.message("", person="boss", chat="new", private=False)
+        await it.bridge.receive(replace(moved, addressed=False, moved_from=GROUP))
+        await it.bridge.idle()
+        assert "not set → yes" in await walk(it, private, "Apply")
+        new = old.with_name("new.yaml")
+        assert new.read_text() == "language: de\npaused: yes\n"
+        assert "yes → not set" in await walk(it, private, "Undo")
+        assert new.read_text() == "language: de\n"
+        assert not old.exists()
+        assert (await limits(it, "log", chat="new")).count("file") == 1, "none but the first"
+
+
 async def test_a_topic_of_its_own(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         it.channel.admins = {"boss"}
