@@ -23,11 +23,11 @@ from bridge.ratios import Ratios
 from bridge.sharing import Sharing
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Address
+from memory.copies import REMEMBER_TOOL
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.flushed import FlushMarks
 from memory.jobs import Jobs
-from memory.memory_tools import FORGET_TOOL, REMEMBER_TOOL
 from memory.nights import Nights
 from memory.notebook import Notebook
 from memory.off import MemoryOff
@@ -35,10 +35,8 @@ from memory.scopes import SHARED
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore
 
-# Tools whose results hold nothing that others wrote.
-OWN_TOOLS = frozenset(
-    {CurrentTime.spec.name, ConversationInfo.spec.name, REMEMBER_TOOL, FORGET_TOOL}
-)
+# Tools whose results hold nothing that others wrote. What `forget` lists may be what a page said.
+OWN_TOOLS = frozenset({CurrentTime.spec.name, ConversationInfo.spec.name, REMEMBER_TOOL})
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,11 +113,16 @@ class Authors:
 
 
 def note(
-    connection: sqlite3.Connection, chat: ChatScope, by: Member, receipt: Receipt, *said: str
+    connection: sqlite3.Connection,
+    chat: ChatScope,
+    by: Member,
+    receipt: Receipt,
+    *said: str,
+    at: str | None = None,
 ) -> tuple[int, ...]:
-    """Write down who has made the change; the next turn sees the memory as it is then. For use inside
-    a write. The rows' ids, one after another."""
-    at, ids = stamp(), list[int]()
+    """Write down who has made the change (`at`: when, now without it); the next turn sees the memory as
+    it is then. For use inside a write. The rows' ids, one after another."""
+    at, ids = at or stamp(), list[int]()
     for each in said:
         cursor = connection.execute(
             "INSERT INTO memory_changes (scope, kind, number, hash, run_id, person, at)"

@@ -17,6 +17,7 @@ from datetime import date, timedelta
 from typing import Final, Literal
 
 from memory.facts import (
+    EARLIER,
     MOST_TEXT,
     Fact,
     FactsRefused,
@@ -38,7 +39,6 @@ from memory.words import words
 SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_EARLIER = re.compile(r" \(before [0-9]{4}-[0-9]{2}-[0-9]{2}: .*\)$")
 
 Fault = Literal[
     "no_source",  # it cites no note that was shown
@@ -293,7 +293,7 @@ def _saying(text: str, who: str) -> list[str]:
 
 def _current(text: str) -> str:
     """An entry without what it said before it was corrected."""
-    return _EARLIER.sub("", text)
+    return EARLIER.sub("", text)
 
 
 def _holds(text: str, other: str) -> bool:

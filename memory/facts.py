@@ -29,6 +29,8 @@ _ENTRY = re.compile(
     r"\(\s*([0-9]{4}-[0-9]{2}-[0-9]{2})\s*,\s*([^()]*?)\s*\)\s+(\S.*?)\s*"
 )
 _NOBODY = "?"
+EARLIER = re.compile(r" \(before [0-9]{4}-[0-9]{2}-[0-9]{2}: (.*)\)$")
+"""What an entry said before a night has corrected it, at its end."""
 
 Why = Literal[
     "empty",

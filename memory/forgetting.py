@@ -17,13 +17,14 @@ from memory.authors import Authors, Member, Receipt, note
 from memory.clock import stamp
 from memory.concerned import Concerned
 from memory.conversations import LEAVE_OUT
+from memory.copies import Taken, copies_of, nameless, take_out
 from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
 from memory.files import names
-from memory.lines import Ref, drop, drop_saying, lines_of, said
-from memory.resting import Run, drop_resting, messages_of, scrub_notes
-from memory.scopes import CHANGES, FACTS, ChatScope, day_of, scope_path
+from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings
+from memory.resting import Run, cited, drop_resting, messages_of, runs_cited, scrub_notes
+from memory.scopes import CHANGES, FACTS, PERSON, ChatScope, day_of, scope_path
 from memory.search import Search
 from memory.snapshots import drop_snapshots
 from memory.together import chats_of, drop_shared_index
@@ -75,15 +76,17 @@ class Forgetting:
         chosen = await asyncio.to_thread(self._chosen, chat, refs)
         await self._check(chat, by, chosen)
         chosen += await self._same(chat, by, chosen)
-        words = [said(text) for _, text in chosen]
+        words = [words for _, text in chosen for words in sayings(text)]
         forgotten = Forgotten(frozenset(words))
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings)
         )
         # The lines themselves go last: as long as they are there, a command that a crash has cut off is
         # carried out anew as a whole.
-        receipt = Receipt("forgotten", len(forgotten.sayings))
-        runs = await self._runs(chat, by, words)
+        receipt = Receipt("forgotten", len({said(text) for _, text in chosen}))
+        bare = await self._bare(chat, by, chosen, words)
+        runs = await self._runs(chat, by, forgotten, bare)
+        copied = Taken(Forgotten(forgotten.sayings | frozenset(bare)))
         gone = await self._database.look(lambda connection: messages_of(connection, runs))
         folder = scope_path(self._folder, chat.scope)
         await asyncio.to_thread(drop_resting, folder, gone, forgotten)
@@ -95,15 +98,23 @@ class Forgetting:
             ]
         )
 
+        copies = await self._database.look(
+            lambda connection: {
+                each: copies_of(connection, each, copied) for each in chats_of(connection, chat)
+            }
+        )
+
         def op(connection: sqlite3.Connection) -> Receipt:
+            at = stamp()  # the same: by it `memory.said_before` knows what was left out for what
             for run_id, session in runs:
-                connection.execute(LEAVE_OUT, (run_id, session, stamp()))
+                connection.execute(LEAVE_OUT, (run_id, session, at))
             withdraw(connection, replies, [run_id for run_id, _ in runs])
             for each in chats_of(connection, chat):
                 scrub_notes(connection, each, gone, forgotten)
+                take_out(connection, each, copied, *copies.get(each, ([], 0)))
             if chat.together:
                 drop_shared_index(connection, but=chat.together)
-            changes = note(connection, chat, by, receipt, *forgotten.sayings)
+            changes = note(connection, chat, by, receipt, *forgotten.sayings, at=at)
             return replace(receipt, changes=changes)
 
         receipt = await self._database.write(op)
@@ -112,13 +123,39 @@ class Forgetting:
         await self._database.write(lambda connection: drop_snapshots(connection, chat))
         return receipt
 
-    async def _runs(self, chat: ChatScope, by: Member, words: Sequence[str]) -> set[Run]:
-        """Those in which it was said or remembered, besides the one that has it forgotten."""
-        chats = await self._database.look(lambda connection: chats_of(connection, chat))
-        runs = set(await self._database.look(lambda c: sources(c, chat, words, by.run_id)))
+    async def _bare(
+        self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]], words: Iterable[str]
+    ) -> list[str]:
+        """The sayings as the people said them whom they are about: without their names."""
+        numbers = {ref.number for ref, _ in chosen if ref.number}
+        whos = [
+            fact.who for fact in facts(await self._files.load(chat.scope)) if fact.number in numbers
+        ]
+        names_ = [normalised(name) for name in (by.name, *whos)]
+        return [nameless(saying, names_) for saying in words]
+
+    async def _runs(
+        self, chat: ChatScope, by: Member, forgotten: Forgotten, bare: Sequence[str]
+    ) -> set[Run]:
+        """Those in which it was said or remembered, besides the one that has it forgotten: by its
+        words, and by the messages that notes rest on which say it."""
+        folder = scope_path(self._folder, chat.scope)
+        noted = await asyncio.to_thread(cited, folder, forgotten)
+        words = forgotten.sayings
+
+        def look(connection: sqlite3.Connection) -> tuple[list[ChatScope], set[Run]]:
+            chats = chats_of(connection, chat)
+            runs = set(sources(connection, chat, words, by.run_id))
+            for each in chats:
+                runs |= runs_cited(connection, each, noted, bare)
+            return chats, runs
+
+        chats, runs = await self._database.look(look)
+        # In a group others say the same of themselves.
+        said_so = {*words, *bare} if chat.scope.startswith(PERSON) else words
         for each in chats:
-            runs |= await self._search.runs_that_say(each, words, besides=by.run_id)
-        return runs
+            runs |= await self._search.runs_that_say(each, said_so, besides=by.run_id)
+        return {run for run in runs if run[0] != by.run_id}
 
     async def _same(
         self, chat: ChatScope, by: Member, chosen: Sequence[tuple[Ref, str]]

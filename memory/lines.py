@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.facts import FactsRefused, parse
+from memory.facts import EARLIER, FactsRefused, parse
 from memory.files import locked, read, replace
 from memory.scopes import FACTS, day_of
 from memory.words import normalised
@@ -63,6 +63,14 @@ def said(text: str) -> str:
     """What a line says, normalised, without who said it and where (`memory.flush`)."""
     head = _SPEAKER.match(text)
     return normalised(_SOURCES.sub("", text[head.end() :] if head else text))
+
+
+def sayings(text: str) -> list[str]:
+    """What a line says, normalised; of a corrected entry also what it says now and what it said before,
+    each by itself."""
+    found = EARLIER.search(text)
+    halves = [text[: found.start()], found[1]] if found else []
+    return [words for part in (text, *halves) if (words := said(part))]
 
 
 def drop(path: Path, refs: Collection[Ref]) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 from agent.messages import JsonObject, JsonValue
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from memory.authors import Member, Receipt
+from memory.copies import FORGET_TOOL, READ_TOOL, REMEMBER_TOOL, SEARCH_TOOL
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, MOST_TEXT, FactsRefused, parse, size
 from memory.files import names, read
 from memory.lines import Ref, ref_of
@@ -24,10 +25,6 @@ from memory.provenance import Hear, is_foreign
 from memory.scopes import FACTS, ChatScope, NoSuchName, day_of, scope_path
 from memory.search import MOST_HITS, Hit
 
-SEARCH_TOOL: Final = "memory_search"
-READ_TOOL: Final = "memory_read"
-REMEMBER_TOOL: Final = "remember"
-FORGET_TOOL: Final = "forget"
 MOST_READ = 16_000  # characters of a file in one answer
 MOST_NAMES = 60  # of files in the list, the newest
 

@@ -18,15 +18,16 @@ from pathlib import Path
 from memory import versions
 from memory.chats import ChatPlace
 from memory.concerned import SOURCES, stands_in
+from memory.copies import AllCopies, Taken, copies_of, take_out
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import parse
 from memory.files import locked, names, read, replace
 from memory.lines import said
 from memory.moving import drop_index
-from memory.scopes import CHANGES, FACTS, SHARED, day_of, scope_path
+from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
-from memory.tombstones import hash_of
+from memory.tombstones import Forgotten, hash_of
 
 TRIES = 5  # while somebody saves a file again and again
 _ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
@@ -148,6 +149,20 @@ class PersonTraces:
     async def erase_together(self, person: Person) -> None:
         """Those lines go: before the chats, whose messages tell whose they are."""
         about = await self._about_shared(person)
+        lines = await asyncio.to_thread(self._lines, SHARED, about)
+        copied = Taken(Forgotten(frozenset(filter(None, map(said, lines)))))
+        copies = await self._database.look(
+            lambda connection: [
+                (chat, copies_of(connection, chat, copied)) for chat in _groups(connection)
+            ]
+        )
+
+        def out(connection: sqlite3.Connection) -> None:
+            for chat, known in copies:
+                take_out(connection, chat, copied, *known)
+
+        if lines:
+            await self._database.write(out)
         if not await asyncio.to_thread(self._drop, SHARED, about):
             return
 
@@ -166,6 +181,9 @@ class PersonTraces:
         def op(connection: sqlite3.Connection) -> None:
             for session, _ in sessions:
                 erase_in_session(connection, session, person.id)
+            here = ChatScope("", place.channel, place.account, place.chat)
+            # Others may have searched for it.
+            take_out(connection, here, AllCopies(), [], 0)
             drop_index(connection, (place.channel, place.account, place.chat))
 
         await self._database.write(op)
@@ -281,6 +299,15 @@ def _hashes(
     ).fetchall()
     mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
     return mine, frozenset(str(hashed) for hashed, who in changes if who != person.id) - mine
+
+
+def _groups(connection: sqlite3.Connection) -> list[ChatScope]:
+    """All chats that are no private ones."""
+    rows = connection.execute(
+        "SELECT DISTINCT channel, account, chat FROM sessions s WHERE NOT EXISTS"
+        " (SELECT 1 FROM outbox o WHERE o.session_id = s.id AND o.private = 1)"
+    )
+    return [ChatScope(SHARED, *row) for row in rows]
 
 
 def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:

@@ -10,10 +10,11 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from agent.messages import Message, TextBlock, decode
+from agent.messages import Message, MessageFormatError, TextBlock, decode
+from memory.files import names, read
 from memory.flush import NOT_SAID
-from memory.lines import rewrite
-from memory.scopes import ChatScope, day_name
+from memory.lines import rewrite, said
+from memory.scopes import ChatScope, day_name, day_of
 from memory.telling import telling
 from memory.tombstones import Forgotten
 
@@ -109,6 +110,60 @@ def sources_of(line: str) -> frozenset[int]:
         elif int(first) <= int(last) < int(first) + _LONGEST:
             ids.update(range(int(first), int(last) + 1))
     return frozenset(ids)
+
+
+def cited(folder: Path, forgotten: Forgotten) -> list[tuple[date, frozenset[int]]]:
+    """Of each note in a scope's `folder` that says what is `forgotten`, its day and the ids of the
+    messages that it rests on. Raises `OSError`."""
+    found: list[tuple[date, frozenset[int]]] = []
+    for name in names(folder):
+        day = day_of(name)
+        if day is None:
+            continue
+        for line in read(folder / name).decode("utf-8", "replace").split("\n"):
+            ids = sources_of(line)
+            if ids and forgotten.covers(said(line)):
+                found.append((day, ids))
+    return found
+
+
+def runs_cited(
+    connection: sqlite3.Connection,
+    chat: ChatScope,
+    notes: Iterable[tuple[date, frozenset[int]]],
+    sayings: Iterable[str],
+) -> set[Run]:
+    """The chat's runs that these notes rest on. Of a note that rests on several those that have a word
+    of one of the `sayings`, and all where none has: it may have been said in another language."""
+    about = frozenset[str]().union(*map(telling, sayings))
+    found: set[Run] = set()
+    for day, ids in notes:
+        telling_: dict[Run, bool] = {}
+        for id_ in ids:
+            row = connection.execute(
+                "SELECT m.run_id, m.session_id, m.body FROM messages m"
+                " JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND s.channel = ?"
+                " AND s.account = ? AND s.chat = ? AND m.created_at >= ? AND m.created_at < ?",
+                (id_, chat.channel, chat.account, chat.chat, *_around(day)),
+            ).fetchone()
+            if row is not None:
+                run = (str(row[0]), int(row[1]))
+                telling_[run] = telling_.get(run, False) or bool(telling(_text(row[2])) & about)
+        found |= {run for run, tells in telling_.items() if tells} or set(telling_)
+    return found
+
+
+def _around(day: date) -> tuple[str, str]:
+    """When messages were stored that notes of that day rest on: an id may have been given anew."""
+    first, last = day - timedelta(days=1), day + EARLIER + timedelta(days=1)
+    return first.isoformat(), last.isoformat()
+
+
+def _text(body: str) -> str:
+    try:
+        return decode(body).text
+    except MessageFormatError:
+        return ""
 
 
 # Summaries ------------------------------------------------------------------------------------------

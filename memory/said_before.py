@@ -40,7 +40,7 @@ class SaidBefore:
     async def said(self, chat: ChatScope, first: int, last: int, *, person: str | None) -> Said:
         """What said it; with `person` only what they have asked or commanded."""
         words = await self._words(chat, first, last)
-        runs = await self._runs(chat, words, person)
+        runs = await self._runs(chat, words, await self._left_out(chat, first, last), person)
         forgotten = Forgotten(frozenset(words))
         commands = await self._database.look(
             lambda c: commands_that_say(c, chat, forgotten, person) if words else []
@@ -56,8 +56,19 @@ class SaidBefore:
         )
         return [str(row[0]) for row in rows]
 
-    async def _runs(self, chat: ChatScope, words: Sequence[str], person: str | None) -> set[Run]:
-        found = await self._search.runs_that_say(chat, words, besides=None)
+    async def _left_out(self, chat: ChatScope, first: int, last: int) -> set[Run]:
+        """What has left the context at that instant: notes led there that are gone by now."""
+        rows = await self._database.read(
+            "SELECT DISTINCT l.run_id, l.session_id FROM memory_changes c JOIN left_out l"
+            " ON l.at = c.at WHERE c.id BETWEEN ? AND ? AND c.scope = ? AND c.kind = 'forgotten'",
+            (first, last, chat.scope),
+        )
+        return {(str(row[0]), int(row[1])) for row in rows}
+
+    async def _runs(
+        self, chat: ChatScope, words: Sequence[str], known: set[Run], person: str | None
+    ) -> set[Run]:
+        found = known | await self._search.runs_that_say(chat, words, besides=None)
         found |= set(await self._database.look(lambda c: sources(c, chat, words, None)))
         # Where groups share a memory, each decides about its own conversations.
         here = await self._database.read(

@@ -18,6 +18,8 @@ from urllib.parse import quote
 
 SHARED: Final = "shared"
 """The scope of the groups that have one memory together. No other is called so: they have colons."""
+PERSON: Final = "person:"
+"""Begins the scopes of private chats, and no others."""
 FACTS: Final = "MEMORY.md"
 CHANGES: Final = "changes"
 MARK: Final = ":p="

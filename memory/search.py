@@ -19,6 +19,7 @@ from memory.files import read
 from memory.indexing import Indexer, Owner, said
 from memory.pieces import entry_pieces, excerpt
 from memory.scopes import FACTS, ChatScope, scope_path
+from memory.telling import beginning, tells
 from memory.tombstones import Forgotten, Tombstones
 from memory.words import Phrase, looser, marks, phrases, words
 
@@ -139,13 +140,14 @@ class Search:
         self, chat: ChatScope, sayings: Iterable[str], *, besides: str | None
     ) -> set[tuple[str, int]]:
         """The runs in which a question and its answer together hold all that tells one of the sayings
-        from others, with their sessions, without `besides`."""
+        from others, in whatever form of the words, with their sessions, without `besides`."""
         owner = await self._indexer.catch_up(chat)
         found: set[tuple[str, int]] = set()
         for saying in sayings:
             runs: set[tuple[str, int]] | None = None
-            for mark in marks(saying):
-                these = await self._runs_with(owner, Phrase(mark))
+            told = " ".join(filter(tells, saying.split())) or saying
+            for mark in marks(told):
+                these = await self._runs_with(owner, _in_its_forms(mark))
                 runs = these if runs is None else runs & these
             found |= runs or set()
         return {(run_id, session) for run_id, session in found if run_id != besides}
@@ -202,6 +204,11 @@ class _Reading:
 def _is_forgotten(hit: Hit, forgotten: Forgotten) -> bool:
     """An entry in other words than what was forgotten has been left by whoever chose among them."""
     return (forgotten.repeats if hit.name == FACTS else forgotten.covers)(hit.text)
+
+
+def _in_its_forms(mark: tuple[str, ...]) -> Phrase:
+    start = beginning(mark[0])
+    return Phrase((start,), beginning=True) if (start,) != mark and len(mark) == 1 else Phrase(mark)
 
 
 def _all(asked: Sequence[Phrase]) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 from memory.words import words
 
 SHORTEST_STEM: Final = 3  # letters that stay of a word without its ending
+_LONG: Final = 5  # letters of a word that may have an ending
 STEM: Final = 6  # letters of a longer word that tell it from others, whatever its ending is
 GAP: Final = 2  # words that may stand beside each one of a saying, where it is said again
 
@@ -107,6 +108,19 @@ def stem(word: str) -> str:
 
 
 _LIGHT: Final = frozenset(map(stem, words(_LIGHT_WORDS)))
+
+
+def tells(word: str) -> bool:
+    """Whether a word tells something; a single character of a script without spaces always does."""
+    return len(word) == 1 or (word not in _FUNCTION and word not in _NEGATIONS)
+
+
+def beginning(word: str) -> str:
+    """What the forms of a longer word begin with, where it is not told which ending it has."""
+    if len(word) < _LONG or not word.isalpha():
+        return word
+    cut = _cut(word)
+    return cut if len(cut) < min(len(word), STEM) else word[:-1]
 
 
 def sequence(text: str) -> list[str]:

@@ -392,6 +392,32 @@ async def may_change_all() -> bool:
     return True
 
 
+async def test_what_a_night_made_of_a_saying_is_forgotten_with_the_saying(tmp_path: Path) -> None:
+    """Notes and entries are in the third person; and a corrected entry is two sayings."""
+    chat, by = ChatScope(SCOPE, "fake", "1", "7"), Member("7", "Ana", may_change_all)
+    async with memory_bed(tmp_path, lambda _: "## Talk\n- [1] Ana lives in Berlin") as it:
+        session, book = await it.session(), Notebook(it.database, it.folder)
+        at = datetime(2026, 11, 30, 12, tzinfo=UTC)
+        await it.say(session, user_text("I live in Berlin"), assistant_text("ok"), run="r1", at=at)
+        await it.flush(session)
+        it.provider.answer = faithful
+        await it.night(session, DAY)
+        assert await it.known() == ["Ana lives in Berlin"]
+        await it.say(session, user_text("hi"), assistant_text("hey"), run="r2", at=at)
+        now = f"Ana lives in Lisbon (before {DAY}: Ana lives in Berlin)"
+        await it.files.correct(SCOPE, 1, DAY, "Ana", now)
+        receipt = await book.forgetting.forget(chat, by, [Ref(FACTS, 1)])
+        assert receipt.number == 1
+        context = await it.conversations.context(session)
+        assert [m.message.text for m in context.messages] == ["hi", "hey"]
+        texts = [path.read_text() for path in it.folder.rglob("*.md")]
+        assert not any("Berlin" in text for text in texts), "nor in a version to go back to"
+        told = await book.said_before.said(
+            chat, receipt.changes[0], receipt.changes[-1], person=None
+        )
+        assert [run for run, _ in told.runs] == ["r1"], "asked about, as its notes led there"
+
+
 async def test_forgotten_words_are_not_shown_to_the_model(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, faithful) as it:
         session = await it.session()

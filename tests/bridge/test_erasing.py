@@ -11,6 +11,7 @@ import pytest
 
 import bridge.erasing
 from agent.messages import user_text
+from agent.testing import calls
 from bridge.erasing import Busy
 from bridge.session import chat_scope, session_of
 from bridge.storing import Storing
@@ -128,6 +129,18 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert OTHERS in str(it.said())
         persons = await it.database.read("SELECT DISTINCT person FROM usage_days")
         assert {row[0] for row in persons} == {"bo", "erased"}
+
+
+async def test_what_others_have_searched_goes_too(tmp_path: Path) -> None:
+    search = calls(("c1", "memory_search", {"query": MINE}))
+    async with bed(tmp_path, ["Noted.", search, "She told something.", "No."]) as it:
+        await it.ask(f"my word is {MINE}", person="ana", **TEAM)
+        await it.ask("what did she say?", person="bo", **TEAM)
+        found = await it.bridge.eraser.find("fake", "ana")
+        await it.bridge.eraser.person(found, "ana")
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        assert await it.ask("more?", person="bo", **TEAM) == "No."
 
 
 async def test_what_was_only_overheard_goes_as_well(tmp_path: Path) -> None:
