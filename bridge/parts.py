@@ -230,6 +230,7 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         answers.turns,
         on.notices,
         channels,
+        services.people,
         beside.start,
     )
     policies.files.listen(policy_changes.changed)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bridge.inbound import readable
 from bridge.lanes import Lanes
+from bridge.limits.admission import reopen
 from bridge.limits.changes import shown
 from bridge.limits.editing import differences
 from bridge.limits.files import Changed
@@ -26,6 +27,7 @@ from channels.base import Address, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
 from memory.chats import ChatPlace, Chats
 from memory.inbox import Inbox
+from memory.people import People
 from memory.policies import PolicyPlace, PolicyStore
 
 ANNOUNCE: Final = "announce"  # the kind of job that tells what has changed in quiet hours
@@ -51,6 +53,7 @@ class PolicyChanges:
         turns: Turns,
         notices: Notices,
         channels: Mapping[str, Channel],
+        people: People,
         beside: Beside,
     ) -> None:
         self._policies = policies
@@ -61,6 +64,7 @@ class PolicyChanges:
         self._turns = turns
         self._notices = notices
         self._channels = channels
+        self._people = people
         self._beside = beside
         self._scheduler: Scheduler | None = None
 
@@ -75,9 +79,15 @@ class PolicyChanges:
         if PAUSED.name in change.after:
             self.end_paused()
             self._beside(self._drop_waiting(change.place), "a pause")
+        self._beside(self._reopen(change), "limits that open")
         names = _announced(change)
         if names and not change.told:
             self._beside(self._announce(change.place, names), "an announcement")
+
+    async def _reopen(self, change: Changed) -> None:
+        channel, chat = change.place.channel, change.place.chat
+        for account in await self._inbox.accounts(channel, chat):
+            await reopen(self._people, (channel, account, chat), change.before, change.after)
 
     # Pauses ----------------------------------------------------------------------------------------
 

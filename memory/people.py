@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from memory.audit import record
@@ -91,6 +92,20 @@ class People:
             (channel, account, chat),
         )
         return str(rows[0][0]) if rows else None
+
+    async def tell_anew(self, begins: str, of: Callable[[str], bool]) -> None:
+        """What was told under a key that begins so, and is one `of` those that are meant, counts as not
+        told."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            keys = connection.execute(
+                "SELECT key FROM notices WHERE key >= ? AND key < ?",
+                (begins, f"{begins}\U0010ffff"),
+            ).fetchall()
+            meant = [(key,) for (key,) in keys if of(str(key))]
+            connection.executemany("DELETE FROM notices WHERE key = ?", meant)
+
+        await self._database.write(op)
 
     async def tell_once(self, key: str, every: timedelta) -> bool:
         """Whether to tell now: true when `key` was not told within the last `every`. A time that is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from bridge.access import Access
 from bridge.gate import MonthlyGate
@@ -20,6 +21,7 @@ from bridge.limits.caps import (
 )
 from bridge.limits.keys import (
     BLOCKED,
+    BY_NAME,
     PAUSED,
     QUESTIONS_PER_DAY,
     TOPICS,
@@ -28,7 +30,7 @@ from bridge.limits.keys import (
 )
 from bridge.limits.lists import ALL_TOPICS
 from bridge.limits.policies import zone_of
-from bridge.limits.policy import Policy
+from bridge.limits.policy import Policy, Values
 from bridge.limits.times import is_blocked, is_paused
 from bridge.texts import Say
 from channels.base import Address, Channel, InboundMessage
@@ -124,10 +126,8 @@ class Admission:
         """Since it was reached. `TOLD_FOR` is counted anew where the time at which it opens is not
         the same."""
         address, now = message.address, datetime.now(UTC)
-        key = (
-            f"limit:{address.channel}:{address.account}:{address.chat}:{message.sender.id}:"
-            f"{reach.key}"
-        )
+        place = (address.channel, address.account, address.chat)
+        key = f"{_told_in(place)}{message.sender.id}:{reach.key}"
         if reach.opens is None:
             return await self._people.tell_once(key, TOLD_FOR)
         left = reach.opens - now
@@ -152,3 +152,31 @@ class Admission:
         if not wanted.admins:
             return True
         return bool(await self._channels[address.channel].is_admin(address, person))
+
+
+async def reopen(
+    people: People, place: tuple[str, str, str], before: Values, after: Values
+) -> None:
+    """What a change in a chat opens is told again when it is reached again; what it closes may have
+    been told by now. Of blocks only to those who were let in."""
+    opened = {name for name in before if _is_wider(name, before[name], after.get(name))}
+    blocks: frozenset[str] = before.get(BLOCKED.name, frozenset())
+    freed = {one.partition(" ")[0] for one in blocks - after.get(BLOCKED.name, frozenset())}
+    begins = _told_in(place)
+
+    def is_meant(key: str) -> bool:
+        person, name, *_ = key.removeprefix(begins).split(":")
+        return name in opened and (name != BLOCKED.name or person in freed)
+
+    if opened:
+        await people.tell_anew(begins, is_meant)
+
+
+def _is_wider(name: str, before: Any, after: Any) -> bool:
+    """Whether more may be done than before; without the line, whatever holds in its place."""
+    return after is None or BY_NAME[name].kind.meet(before, after) != after
+
+
+def _told_in(place: tuple[str, str, str]) -> str:
+    """How the names begin under which is kept that a limit of a chat was told."""
+    return f"limit:{':'.join(place)}:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -253,6 +254,21 @@ async def test_when_limit_reached(tmp_path: Path, how: str, times: int) -> None:
         for _ in range(3):
             await send(it)
         assert len(it.channel.finals) == times
+
+
+@pytest.mark.parametrize("line", ["paused: yes", "blocked: [41]", "topics: [12]"])
+async def test_what_has_opened_is_told_again_when_it_closes_again(
+    tmp_path: Path, line: str
+) -> None:
+    async with bed(tmp_path, ["One."]) as it:
+        it.channel.capabilities = replace(it.channel.capabilities, topics=True)
+        told: list[int] = []
+        for text in (line, f"{line}\nlanguage: de", "", line, line.replace("41", "41, 42")):
+            write(tmp_path, text)
+            before = len(it.channel.finals)
+            await send(it, person="41")
+            told.append(len(it.channel.finals) - before)
+        assert told == [1, 0, 1, 1, 0]
 
 
 async def test_longest_answer_characters(tmp_path: Path) -> None:
