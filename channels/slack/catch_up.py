@@ -3,8 +3,9 @@
 Slack repeats an event for about five minutes. What came later is read here: `conversations.history` of
 the known direct messages and `conversations.replies` of the known threads, from the newest stored
 message on, oldest first. What is found goes the way of an event, so that a message that came both ways
-is one. The first mention in a channel, or a person's first direct message, is in no known place: after
-a longer outage nothing tells of it.
+is one. So is the history of each place read where a message came that could not be stored. The first
+mention in a channel, or a person's first direct message, is in no known place: after a longer outage
+nothing tells of it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Final, cast
 
 from aiolimiter import AsyncLimiter
 
+from channels.base import InboundMessage
 from channels.errors import NotStored
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, Failure, Meaning, code_of, meaning_of, wait_asked_for
@@ -95,6 +97,17 @@ class CatchUp:
         if connection is not None:
             self._connected = now
 
+    def missed(self, message: InboundMessage) -> None:
+        """It came, could not be stored, and was not acknowledged. Slack repeats it for minutes only,
+        and what is stored after it hides it from the next start: it is read as soon as it can be."""
+        to = message.address
+        place = KnownPlace(to.chat, to.thread, message.sent_at)
+        left = self._unread.get((place.chat, place.thread), place)
+        self._unread[place.chat, place.thread] = replace(
+            place, newest=min(place.newest, left.newest)
+        )
+        self._wanted.set()
+
     async def run(self) -> None:
         """Read after each new connection, and again what could not be read, until cancelled."""
         failed = 0
@@ -110,7 +123,7 @@ class CatchUp:
                 failed = failed + 1 if self._unread else 0
 
     async def _due(self, failed: int) -> None:
-        """Return after a new connection, or in time for the next try after `failed` rounds."""
+        """Return when there is something to read, or in time for the next try after `failed` rounds."""
         wait_s = None if not failed else min(_AGAIN_S * 2.0 ** min(failed - 1, 30), _MOST_AGAIN_S)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -159,7 +172,8 @@ class CatchUp:
             return 0
         for message in messages:
             await self._store(message, place.chat)
-        del self._unread[place.chat, place.thread]
+        if self._unread[place.chat, place.thread] == place:  # nothing older was missed meanwhile
+            del self._unread[place.chat, place.thread]
         return len(messages)
 
     async def _messages(self, place: KnownPlace) -> list[Mapping[str, Any]]:

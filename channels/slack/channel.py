@@ -119,6 +119,7 @@ class SlackChannel:
             urls=self._urls,
         )
         catch_up = CatchUp(self._api, identity.team_id, self._places, intake.found)
+        intake.missed = catch_up.missed
         await catch_up.prepare()
         reading = asyncio.create_task(catch_up.run(), name="what was missed on Slack")
         try:

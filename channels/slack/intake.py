@@ -16,7 +16,7 @@ import asyncio
 import logging
 import traceback
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -76,6 +76,9 @@ class Intake:
         self._faults: OrderedDict[str, int] = OrderedDict()  # by the id that stays
         self._newest = datetime.min.replace(tzinfo=UTC)
         self._closed = False
+        self.missed: Callable[[InboundMessage], None] = _nobody
+        """Hears of each message that could not be stored; not of commands and presses, which are in no
+        history."""
 
     def close(self) -> None:
         """Nothing is stored or acknowledged any more."""
@@ -100,6 +103,8 @@ class Intake:
             return BoltResponse(status=200, body=refusal(error.faults))
         except NotStored as error:
             log.warning("%s is not stored yet, and not acknowledged: %s", message.event, error)
+            if "event" in body and is_for_us(message):
+                self.missed(message)
             return BoltResponse(status=_NOT_STORED)
         except Exception as error:  # noqa: BLE001 - a border: a fault of ours
             return BoltResponse(status=self._failed(body, message, error))
@@ -191,6 +196,10 @@ class Intake:
         if not message.addressed or not _joins_a_conversation(message):
             return None
         return await self._threads.before(message, self._bot)
+
+
+def _nobody(_: InboundMessage) -> None:
+    """Nothing reads it again."""
 
 
 def _joins_a_conversation(message: InboundMessage) -> bool:

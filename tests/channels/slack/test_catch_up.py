@@ -190,6 +190,22 @@ async def test_what_cannot_be_stored_now_keeps_its_place(
     assert texts(inbox) == ["two", "three"]
 
 
+async def test_what_could_not_be_stored_is_read_when_slack_has_given_up(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what stands before a message that was stored since, and in a place that nobody knew."""
+    monkeypatch.setattr(catch_up, "_STORE_AGAIN_S", 0.01)
+    server.socket.max_retries = 0
+    ana = server.user("Ana")
+    dm, team = server.dm(ana), server.channel("team", members=[ana])
+    async with listening(server, inbox, []):
+        inbox.faults += [NotStored("full")] * 6
+        dm.send("lost?")
+        team.send(f"{server.bot.mention} and this?")
+        await inbox.wait_for(2)
+    assert sorted(texts(inbox)) == ["and this?", "lost?"]
+
+
 async def test_a_message_that_was_edited_is_read_as_it_is_now_unless_it_is_a_command(
     server: SlackServer, inbox: Inbox
 ) -> None:
