@@ -34,6 +34,10 @@ NEWEST_RESULT_CHARACTERS = (20_000, 10_000, 2_000)
 
 NOTE = "[Earlier conversation] {note}"
 LEFT_OUT = "Older messages were left out here."
+# Of the note that stands for what has left: a summary (`agent.summary.SUMMARY_TOKENS`) with its frame,
+# and no more than a third of what all messages may take, so that the turns have the rest.
+NOTE_TOKENS = 1_000
+NOTE_SHARE = 3
 SHORTENED = "\n[… {count} characters were left out here; {how} …]\n"
 READ_AGAIN = "read_transcript shows the whole of it"
 CALL_AGAIN = "call the tool again for a part of them"
@@ -44,6 +48,10 @@ class Sizes(Protocol):
 
     def message(self, message: Message, /) -> int:
         """The size of one message."""
+        ...
+
+    def text(self, text: str, /) -> int:
+        """The size of a text alone."""
         ...
 
 
@@ -60,6 +68,10 @@ class _Measured:
         if known is None:
             known = self._known[id(message)] = (message, self._sizes.message(message))
         return known[1]
+
+    def text(self, text: str) -> int:
+        """The size of a text alone."""
+        return self._sizes.text(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +129,13 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
 
 def size(working: Working, sizes: Sizes) -> int:
     """Estimated tokens of all messages, the note among them."""
-    note = sizes.message(Message("user", (TextBlock(working.note),))) if working.note else 0
-    return note + sum(sizes.message(m) for turn in working.turns for m in turn)
+    turns = sum(sizes.message(m) for turn in working.turns for m in turn)
+    return note_tokens(working.note, sizes) + turns
 
 
 def fits(working: Working, tokens: int, sizes: Sizes) -> bool:
     """Whether `size` is at most `tokens`; what is far too long is not measured to its end."""
-    left = tokens
-    if working.note:
-        left -= sizes.message(Message("user", (TextBlock(working.note),)))
+    left = tokens - note_tokens(working.note, sizes)
     for turn in reversed(working.turns):
         for message in turn:
             left -= sizes.message(message)
@@ -134,8 +144,28 @@ def fits(working: Working, tokens: int, sizes: Sizes) -> bool:
     return left >= 0
 
 
+def note_room(tokens: int) -> int:
+    """Tokens of the largest note where messages may take `tokens`."""
+    return max(0, min(NOTE_TOKENS, tokens // NOTE_SHARE))
+
+
+def note_tokens(note: str | None, sizes: Sizes) -> int:
+    """The size of a note as `size` counts it."""
+    return sizes.message(Message("user", (TextBlock(note),))) if note else 0
+
+
+def turns_room(trimmed: Trimmed, tokens: int, sizes: Sizes) -> int:
+    """Tokens that the turns may take beside their note: where some have left, one that is still to be
+    made, and else the one that stands, which can be cut."""
+    note = note_room(tokens)
+    if not trimmed.dropped:
+        note = min(note, note_tokens(trimmed.working.note, sizes))
+    return tokens - note
+
+
 def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
-    """Within the budget, by the lightest steps that are enough.
+    """Within the budget, by the lightest steps that are enough. The note is still that of `working`; a
+    new one of `note_room` has room.
 
     A newest turn that alone is larger than the budget stays, with its tool results shortened.
     """
@@ -144,17 +174,23 @@ def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
     trimmed = Trimmed(working)
     if len(working.turns) > budget.max_turns:
         trimmed = drop_turns(trimmed, len(working.turns) - max(1, budget.max_turns // 2))
-    while len(trimmed.working.turns) > 1 and not fits(trimmed.working, budget.tokens, sizes):
+    while len(trimmed.working.turns) > 1 and not _fits_noted(trimmed, budget.tokens, sizes):
         old = len(trimmed.working.turns) - 1
         if old + 1 < FEW_TURNS and trimmed.working.brief < old:
             trimmed = make_brief(trimmed, old)
         else:
             trimmed = drop_turns(trimmed, (old + 1) // 2)
     for most in NEWEST_RESULT_CHARACTERS:
-        if fits(trimmed.working, budget.tokens, sizes):
+        if _fits_noted(trimmed, budget.tokens, sizes):
             break
-        trimmed = replace(trimmed, working=_shorten_newest(trimmed.working, budget, sizes, most))
+        room = turns_room(trimmed, budget.tokens, sizes)
+        trimmed = replace(trimmed, working=_shorten_newest(trimmed.working, room, sizes, most))
     return trimmed
+
+
+def _fits_noted(trimmed: Trimmed, tokens: int, sizes: Sizes) -> bool:
+    bare = replace(trimmed.working, note=None)
+    return fits(bare, turns_room(trimmed, tokens, sizes), sizes)
 
 
 def drop_turns(trimmed: Trimmed, count: int) -> Trimmed:
@@ -212,9 +248,9 @@ def shorten_results(working: Working, most: int, *, newest: bool) -> Working:
     return replace(working, turns=(*shorter, *working.turns[cut:]))
 
 
-def _shorten_newest(working: Working, budget: Budget, sizes: Sizes, most: int) -> Working:
-    """Results of the newest turn, oldest first, until the whole fits."""
-    over = size(working, sizes) - budget.tokens
+def _shorten_newest(working: Working, room: int, sizes: Sizes, most: int) -> Working:
+    """Results of the newest turn, oldest first, until all turns fit into `room` tokens."""
+    over = size(replace(working, note=None), sizes) - room
     newest = list(working.newest)
     for index, message in enumerate(newest):
         if over <= 0:

@@ -70,7 +70,7 @@ class Mending:
             case K.OUTPUT_CAP:
                 return await self._ask_for_less(refusal)
             case K.FORMAT:
-                if self._once(K.FORMAT) and await self._working.plainer():
+                if self._once(K.FORMAT) and await self._working.plainer(self._model.sizes):
                     return True
                 return await self._working.reset()
             case K.MEDIA:

@@ -32,6 +32,7 @@ from agent.context import (
     map_blocks,
     shorten_results,
     size,
+    turns_room,
     without_thinking,
 )
 from agent.errors import Refusal
@@ -89,10 +90,11 @@ def _scale(refusal: Refusal, estimated: int) -> float:
 
 
 def compact(working: Working, target: int, sizes: Sizes) -> Trimmed:
-    """Whole turns leave, the oldest first, until the messages fit; the newest turn stays."""
+    """Whole turns leave, the oldest first, until the rest fits beside a note; the newest turn stays."""
     trimmed = Trimmed(working)
     for _ in range(MOST_ROUNDS):
-        over = size(trimmed.working, sizes) - target
+        over = size(replace(trimmed.working, note=None), sizes)
+        over -= turns_room(trimmed, target, sizes)
         if over <= 0 or len(trimmed.working.turns) <= 1:
             break
         trimmed = drop_turns(trimmed, _enough(trimmed.working.turns, over, sizes))

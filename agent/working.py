@@ -13,6 +13,8 @@ from typing import Protocol
 
 from agent import overflow
 from agent.context import (
+    LEFT_OUT,
+    NOTE_TOKENS,
     Budget,
     Sizes,
     Trimmed,
@@ -20,6 +22,8 @@ from agent.context import (
     Working,
     make_brief,
     map_blocks,
+    note_room,
+    note_tokens,
     size,
     trim,
     without_seals,
@@ -28,7 +32,13 @@ from agent.context import (
 from agent.history import repair
 from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock
 from agent.overflow import Rung
+from agent.summary import as_note, digest, text_of_note
 
+GENTLE = (Rung.COMPACT, Rung.AGGRESSIVE)  # those that a new note is made for
+LEAST_NOTE = as_note(LEFT_OUT)
+# Of what a note stands for, where the turns are too large without it: what a refusal seems to ask for
+# is half a guess, and a conversation is not given up for it.
+LEAST_SHARE = 0.25
 NO_IMAGE = "[An image was here that the model could not take.]"
 # Gives a smaller version of an image; None where there is none.
 Shrink = Callable[[ImageBlock], Awaitable[ImageBlock | None]]
@@ -37,9 +47,12 @@ Shrink = Callable[[ImageBlock], Awaitable[ImageBlock | None]]
 class Keeper(Protocol):
     """Where what leaves a context goes. Each method takes a bounded time."""
 
-    async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
+    async def flush(
+        self, dropped: Sequence[Message], note: str | None, *, room: int, summarise: bool
+    ) -> str:
         """Keep the messages in memory; the note that stands for them from now on, and for what
-        `note`, the one before, stood for. `summarise`: by a model call, if that works in time."""
+        `note`, the one before, stood for, in `room` tokens if that is enough for any. `summarise`: by a
+        model call, if that works in time."""
         ...
 
     async def snapshot(self) -> str | None:
@@ -52,7 +65,12 @@ class Keeper(Protocol):
 
 
 class WorkingCopy:
-    """The messages of a run as they go to a model."""
+    """The messages of a run as they go to a model.
+
+    What leaves is replaced by a note that is smaller than all that it stands for, the note before
+    among it, and has what the turns leave of the tokens that are allowed; where even the shortest has
+    no room, that one stands.
+    """
 
     def __init__(self, working: Working, keeper: Keeper) -> None:
         self._working = replace(working, turns=tuple(map(without_seals, working.turns)))
@@ -90,6 +108,10 @@ class WorkingCopy:
     async def trim(self, budget: Budget, sizes: Sizes) -> None:
         """Line 1; once, before the loop."""
         trimmed = trim(self._working, budget, sizes)
+        if trimmed.dropped:
+            trimmed = await self._noted(trimmed, budget.tokens, sizes)
+        elif size(trimmed.working, sizes) > budget.tokens:
+            trimmed = self._with_less_note(trimmed, budget.tokens, sizes)
         await self._take(trimmed, None)
 
     async def climb(
@@ -105,9 +127,14 @@ class WorkingCopy:
         ):
             rung = self._untried.pop(0)
             trimmed = await self._try(rung, target, sizes)
-            if trimmed is not None and size(trimmed.working, sizes) < self.size(sizes):
-                await self._take(trimmed, rung, trial=trial)
-                return True
+            if trimmed is None or _least(trimmed, rung, sizes) >= self.size(sizes):
+                continue
+            if trimmed.dropped and rung in GENTLE:
+                trimmed = await self._noted(trimmed, target, sizes, least=LEAST_SHARE)
+            else:
+                await self._flush(trimmed)
+            await self._take(trimmed, rung, trial=trial)
+            return True
         return False
 
     async def answered(self) -> None:
@@ -134,6 +161,7 @@ class WorkingCopy:
         trimmed = overflow.reset(self._working, self._whole_turn)
         if tried or not trimmed.dropped:
             return False
+        await self._flush(trimmed)
         await self._take(trimmed, Rung.RESET)
         return True
 
@@ -162,30 +190,64 @@ class WorkingCopy:
 
     async def _take(self, trimmed: Trimmed, rung: Rung | None, *, trial: bool = False) -> None:
         before, working = self._working, trimmed.working
-        if trimmed.dropped:
-            gentle = rung in (None, Rung.COMPACT, Rung.AGGRESSIVE)
-            note = await self._keeper.flush(trimmed.dropped, before.note, summarise=gentle)
-            if gentle:
-                working = replace(working, note=note)
+        # The last rungs put their own note into the place of the one before, if nothing else.
+        lost = bool(trimmed.dropped) or rung in (Rung.EMERGENCY, Rung.RESET)
         if working != before:
             # Seals belong to a prefix that is not sent like that any more.
             working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
         if trial:
-            whole, lost = self._trial or (before, None)
-            self._trial = whole, rung if trimmed.dropped else lost
-        elif trimmed.dropped:
+            whole, last = self._trial or (before, None)
+            self._trial = whole, rung if lost else last
+        elif lost:
             self._trial = None
             await self._keeper.bound(rung, working)
         self.was_reset = self.was_reset or rung is Rung.RESET
 
-    async def plainer(self) -> bool:
+    async def _noted(
+        self, trimmed: Trimmed, tokens: int, sizes: Sizes, *, least: float = 0
+    ) -> Trimmed:
+        """With a note for what has left, where the messages may take `tokens`. Where the turns alone
+        take more it may still have the part `least` of what it stands for."""
+        room = self._room_of_note(trimmed, tokens, sizes, least)
+        note = await self._keeper.flush(
+            trimmed.dropped, self._working.note, room=room, summarise=True
+        )
+        if note_tokens(note, sizes) > room:
+            note = LEAST_NOTE
+        return replace(trimmed, working=replace(trimmed.working, note=note))
+
+    def _with_less_note(self, trimmed: Trimmed, tokens: int, sizes: Sizes) -> Trimmed:
+        """With a shorter note: it was made for a larger window, or stands beside a long question. No
+        turn leaves, so that the next run may have the whole of it again."""
+        room = self._room_of_note(trimmed, tokens, sizes, 0)
+        note = as_note(digest((), text_of_note(trimmed.working.note), sizes, room))
+        if note_tokens(note, sizes) >= note_tokens(trimmed.working.note, sizes):
+            return trimmed
+        return replace(trimmed, working=replace(trimmed.working, note=note))
+
+    def _room_of_note(self, trimmed: Trimmed, tokens: int, sizes: Sizes, least: float) -> int:
+        left = tokens - size(replace(trimmed.working, note=None), sizes)
+        replaced = sum(map(sizes.message, trimmed.dropped))
+        replaced += note_tokens(self._working.note, sizes)
+        if left < 0 and least:
+            return min(NOTE_TOKENS, round(replaced * least))
+        return min(note_room(tokens), left, replaced - 1)
+
+    async def _flush(self, trimmed: Trimmed) -> None:
+        """Keep in memory what leaves; a note stands for it already."""
+        if trimmed.dropped:
+            await self._keeper.flush(trimmed.dropped, self._working.note, room=0, summarise=False)
+
+    async def plainer(self, sizes: Sizes) -> bool:
         """For a provider that refuses the form: no reasoning, and old turns as question and answer
         only. Whether that changed anything."""
         changed = self._set(tuple(map(without_thinking, self._working.turns)))
         trimmed = make_brief(Trimmed(self._working), len(self._working.turns) - 1)
         if trimmed.working.turns == self._working.turns:
             return changed
+        if trimmed.dropped:
+            trimmed = await self._noted(trimmed, self.size(sizes), sizes)
         await self._take(trimmed, None)
         return True
 
@@ -231,3 +293,11 @@ class WorkingCopy:
             return False
         self._working = replace(self._working, turns=tuple(map(without_seals, turns)))
         return True
+
+
+def _least(trimmed: Trimmed, rung: Rung, sizes: Sizes) -> int:
+    """Estimated tokens that the rung leaves at least, its note among them."""
+    working = trimmed.working
+    if trimmed.dropped and rung in GENTLE:
+        working = replace(working, note=LEAST_NOTE)
+    return size(working, sizes)

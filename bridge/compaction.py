@@ -3,7 +3,7 @@
 The note is a summary by a call of the memory's (`bridge.memory_calls`), made while the day's file is
 written (`bridge.flushing`): it may say what a page said, which the file's notes may not. A digest
 stands in when the call fails, is too slow, would cost more than the memory may use, or says more than
-it replaces.
+it replaces or than there is room for. Either has the room that the caller gives.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePath
 
 from agent.calls import Health
-from agent.context import Working
+from agent.context import Working, note_tokens
 from agent.errors import ProviderDown
 from agent.estimate import Estimator
-from agent.messages import Message, user_text
+from agent.messages import Message
 from agent.overflow import EMERGENCY_PAUSE_S, MOST_EMERGENCIES, Rung
-from agent.summary import INSTRUCTIONS, SUMMARY_TOKENS, as_note, digest, prompt, text_of_note
+from agent.summary import SUMMARY_TOKENS, as_note, digest, instructions, prompt, text_of_note
 from bridge.flushing import Flushing
 from bridge.memory_calls import Ask, CallFailed, MemoryCalls, PutOff
 from memory.conversations import Boundary, Conversations
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 SUMMARY_WAIT_S = 20.0  # that a run waits for a summary
 SMALLEST_TOKENS = 300  # of messages that are worth a model call
+SMALLEST_ROOM = 100  # tokens; a summary that has less says no more than a digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,14 @@ class Compaction:
         self._focus = focus
         self._wait_s = wait_s
 
-    async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
+    async def flush(
+        self, dropped: Sequence[Message], note: str | None, *, room: int, summarise: bool
+    ) -> str:
         """See `Keeper.flush`. Raises `OSError` when the day's file cannot be written."""
         earlier, subject = text_of_note(note), self._subject
-        summary = asyncio.ensure_future(self._summary(dropped, earlier)) if summarise else None
+        summary: asyncio.Future[str | None] | None = None
+        if summarise and room >= SMALLEST_ROOM:
+            summary = asyncio.ensure_future(self._summary(dropped, earlier, room))
         try:
             await self._services.flushing.leave(
                 subject.session, subject.memory_scope, subject.timezone
@@ -93,9 +98,11 @@ class Compaction:
             if summary is not None:
                 summary.cancel()
                 await asyncio.gather(summary, return_exceptions=True)
-        return as_note(text or digest(dropped, earlier))
+        return as_note(text or digest(dropped, earlier, self._sizes, room))
 
-    async def _summary(self, dropped: Sequence[Message], earlier: str | None) -> str | None:
+    async def _summary(
+        self, dropped: Sequence[Message], earlier: str | None, room: int
+    ) -> str | None:
         sizes, calls = self._sizes, self._services.calls
         replaced = sum(map(sizes.message, dropped)) + sizes.text(earlier or "")
         if calls is None or replaced < SMALLEST_TOKENS:
@@ -103,7 +110,7 @@ class Compaction:
         asked = Ask(
             self._subject.session,
             "summary",
-            INSTRUCTIONS,
+            instructions(room),
             prompt(calls.model, dropped, earlier, self._focus),
             SUMMARY_TOKENS,
             self._subject.timezone,
@@ -113,7 +120,8 @@ class Compaction:
         except (CallFailed, ProviderDown, PutOff) as error:
             log.info("run %s: a digest instead of a summary: %s", self._subject.run_id, error)
             return None
-        return text if text and sizes.message(user_text(text)) < replaced else None
+        most = min(room, replaced - 1)
+        return text if text and note_tokens(as_note(text), sizes) <= most else None
 
     async def _asked(self, calls: MemoryCalls, ask: Ask) -> str:
         """Raises `CallFailed`, `ProviderDown`, `PutOff`."""

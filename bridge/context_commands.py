@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
-from agent.context import Trimmed, drop_turns, size
+from agent.context import NOTE_TOKENS, Trimmed, drop_turns, size
 from agent.model import ChatModel
 from agent.prompt import build
 from agent.summary import is_digest
@@ -68,7 +68,7 @@ class ContextCommands:
             focus=focus,
             wait_s=COMPACT_WAIT_S,
         )
-        note = await keeper.flush(trimmed.dropped, before.note, summarise=True)
+        note = await keeper.flush(trimmed.dropped, before.note, room=NOTE_TOKENS, summarise=True)
         after = replace(trimmed.working, note=note)
         if size(after, model.sizes) >= size(before, model.sizes):
             return say("compacting_saves_nothing")

@@ -51,7 +51,9 @@ class Keeper:
         self.snapshots = 0
         self.most = most
 
-    async def flush(self, dropped: Sequence[Message], note: str | None, *, summarise: bool) -> str:
+    async def flush(
+        self, dropped: Sequence[Message], note: str | None, *, room: int, summarise: bool
+    ) -> str:
         await asyncio.sleep(0)
         self.flushed += dropped
         return f"[Earlier conversation] {len(self.flushed)} messages"

@@ -426,7 +426,8 @@ async def test_a_command_that_fails_is_answered_and_not_carried_out_again(tmp_pa
 
 
 async def test_digests_of_digests_do_not_nest(tmp_path: Path) -> None:
-    async with bed(tmp_path, [f"a{i}" for i in range(12)], max_turns=2) as it:
+    answers = [f"a{i} " * 200 for i in range(6)]
+    async with bed(tmp_path, answers, max_turns=2, memory_share=0) as it:
         await talk(it, 6)
         assert it.said()[0][1].count("Older messages were left out here.") == 1
         assert "user: q0" in it.said()[0][1]
