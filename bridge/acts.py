@@ -15,6 +15,7 @@ from bridge.commands import NEW, RESEND, Commands
 from bridge.delivery import Deliveries
 from bridge.errors import sentence
 from bridge.inbound import entry, load
+from bridge.lanes import ActiveRun
 from bridge.notices import Notices
 from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
 from bridge.turn_plan import TurnServices
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 STORE_WAIT_S = 0.8
 # Whether a stop has come before is asked of the store no longer than this.
 KNOWN_WAIT_S = 0.2
+MARK_AFTER_S = 0.7  # a stop is to be acknowledged within a second
+MARKED_AT_MOST_S = 120.0
 
 PlaceOf = Callable[[InboundMessage], SessionPlace]
 
@@ -178,11 +181,20 @@ class Acts:
         place, say = self._place_of(message), self._notices.say(message)
         told = await self._stopping.finish(message, place, stopped, say)
         self._turns.unmark(stopped.waiting)
+        if stopped.run is not None and message.press is None:
+            self._beside.start(self._mark_while_stopping(message, stopped.run), "stop")
         if inbox_id is None:  # it is not stored
             await self._notices.answer(message, told.sentence, told.buttons, spent=told.spent)
         else:
             answer = Answer(told.sentence, told.buttons, spent=told.spent)
             await self._answer(message, inbox_id, answer)
+
+    async def _mark_while_stopping(self, message: InboundMessage, run: ActiveRun) -> None:
+        """The run tells that it was stopped, when the platform takes it: a stop that waits for that is
+        acknowledged meanwhile."""
+        if not await _is_over(run, MARK_AFTER_S) and await self._notices.seen(message):
+            await _is_over(run, MARKED_AT_MOST_S)
+            await self._notices.waits_no_more(message)
 
     async def _answer(self, message: InboundMessage, inbox_id: int, answer: Answer) -> None:
         """Answer what is stored, and close its row."""
@@ -199,3 +211,11 @@ class Acts:
             if answer.apart:
                 await self._notices.reply(message, answer.text, answer.buttons)
             await self._services.inbox.close([inbox_id], "done")
+
+
+async def _is_over(run: ActiveRun, within_s: float) -> bool:
+    """Whether its answer is out within so many seconds."""
+    end = asyncio.get_running_loop().time() + within_s
+    while run.ended_as is None and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110 - few do
+        await asyncio.sleep(0.05)
+    return run.ended_as is not None

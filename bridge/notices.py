@@ -106,17 +106,20 @@ class Notices:
 
     async def waits(self, message: InboundMessage) -> None:
         """Acknowledge a message that has to wait: by a reaction, else by a short line."""
+        if not await self.seen(message):
+            self._unmarked.add(_place_of(message))
+            await self.reply(message, self.say(message)("waiting"))
+
+    async def seen(self, message: InboundMessage) -> bool:
+        """Acknowledge it by a reaction; whether the platform took that."""
         channel = self._channels[message.address.channel]
         marked = self._marking[_place_of(message)] = asyncio.Event()
         try:
             await self._keep(message, marked=True)
-            done = await channel.mark_waiting(message.address, message.message_id, True)
+            return await channel.mark_waiting(message.address, message.message_id, True)
         finally:
             del self._marking[_place_of(message)]
             marked.set()
-        if not done:
-            self._unmarked.add(_place_of(message))
-            await self.reply(message, self.say(message)("waiting"))
 
     async def waits_no_more(self, message: InboundMessage) -> None:
         """Take the reaction away; never before it is there. Where the platform does not take that, it

@@ -103,6 +103,23 @@ async def test_a_second_stop_says_that_it_is_being_stopped(tmp_path: Path) -> No
         assert sorted(it.channel.finals) == ["A long\n\nStopped.", "It is being stopped already."]
 
 
+async def test_a_stop_whose_answer_waits_for_the_platform_is_acknowledged_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.acts.MARK_AFTER_S", 0)
+    async with bed(tmp_path, ["A long answer."], stall=asyncio.Event()) as it:
+        it.channel.hold_after = 0
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        stop = await it.send("/cancel")
+        await it.until(lambda: (stop.message_id, True) in it.channel.marks)
+        assert it.channel.finals == []
+        it.channel.go_on.set()
+        await it.bridge.idle()
+        assert it.channel.marks[-1] == (stop.message_id, False)
+        assert it.channel.finals == ["A long\n\nStopped."]
+
+
 async def test_a_stop_right_after_the_answer_says_that_it_is_complete(tmp_path: Path) -> None:
     async with bed(tmp_path, ["Here."]) as it:
         await it.ask("hi")
