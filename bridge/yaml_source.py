@@ -276,6 +276,12 @@ _HINTS: Mapping[str, Wording] = {
     "found unexpected end of stream": wording("fault_open_quote"),
     "that cannot start any token": wording("fault_first_sign"),
     "tag handle": wording("fault_tags"),
+    "expected ',' or ']'": wording("fault_open_list"),
+    "expected <block end>": wording("fault_no_plain_text"),
+    "entries are not allowed here": wording("fault_no_plain_text"),
+    "mapping keys are not allowed here": wording("fault_no_plain_text"),
+    "expected a comment or a line break": wording("fault_no_plain_text"),
+    "could not find expected ':'": wording("fault_no_key_in_line"),
 }
 
 

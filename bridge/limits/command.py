@@ -17,7 +17,7 @@ from bridge.limits.form import LimitsForm
 from bridge.limits.keys import BY_NAME, TIMEZONE
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies, places_of, zone_of
-from bridge.limits.reading import line_of, plain_key
+from bridge.limits.reading import line_of, plain_key, typed
 from bridge.limits.rights import LimitRights
 from bridge.limits.steps import Steps
 from bridge.texts import Say
@@ -228,11 +228,16 @@ def _as_lines(words: str) -> str:
     """`key value` as a line; lines as they are."""
     named = _named(words)
     if named is not None:
-        return ": ".join(named)
+        alone = not any(map(_is_known_line, words.strip().splitlines()[1:]))
+        return typed(*named) if alone else ": ".join(named)
     first, _, rest = words.strip().partition(" ")
     if any(map(_LINES.match, words.splitlines())) or first.endswith((":", "：")):
         return words
     return f"{first}: {rest}"
+
+
+def _is_known_line(line: str) -> bool:
+    return _LINES.match(line) is not None and plain_key(re.split("[:：]", line)[0]) in BY_NAME
 
 
 def _named(words: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from bridge.limits.changes import UNDO, Changes, Refused, undone
 from bridge.limits.keys import BY_NAME
 from bridge.limits.menu import ACTION, Menu
 from bridge.limits.overview import Overview
-from bridge.limits.reading import plain_key
+from bridge.limits.reading import plain_key, typed
 from bridge.limits.rights import LimitRights
 from bridge.limits.steps import Body, Do, Step, Steps, dump, expired, load, shown
 from bridge.texts import Say
@@ -104,7 +104,7 @@ class LimitsDialogue:
         except FileRefused as error:
             return Answer(say(f"file_{error.reason}", limit=error.limit))
         if step.body.key and _key_of(written) != step.body.key:
-            written = f"{step.body.key}: {written}"
+            written = typed(step.body.key, written)
         return replace(await self._looking.propose(step, written), in_place=False)
 
     async def undo(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:

@@ -9,10 +9,10 @@ from typing import Any, Final
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import Changes, Plan, Refused
 from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
-from bridge.limits.kinds import Choice, YesNo, quoted
+from bridge.limits.kinds import Choice, YesNo
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
-from bridge.limits.reading import MOST_BYTES, line_of
+from bridge.limits.reading import MOST_BYTES, line_of, typed
 from bridge.limits.rights import LimitRights
 from bridge.limits.times import Pause
 from bridge.texts import Say
@@ -148,9 +148,7 @@ class LimitsForm:
             text, before = texts.get(key.name, "").strip(), _value(key, values)
             if text == before:
                 continue
-            if text and key.name in _PLAIN:
-                text = quoted(text)
-            found.append(f"{key.name}: {text or DEFAULT}")
+            found.append(typed(key.name, text or DEFAULT))
         return found
 
     async def _press(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:

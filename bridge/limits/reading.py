@@ -18,11 +18,18 @@ from bridge.texts import Say, Wording, wording
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown
 
 MOST_BYTES = 8 * 1024  # of a chat's file
-_KEY_LINE = re.compile(r"(?P<key>[A-Za-z][\w \t-]*?)[ \t]*[:：][ \t]*(?P<value>.*?)[ \t]*")
+_MARKS = "\"'“”„«»‘’‚"
+_KEY_LINE = re.compile(
+    rf"[{_MARKS}]?(?P<key>[A-Za-z][\w \t-]*?)[{_MARKS}]?[ \t]*[:：][ \t]*(?P<value>.*?)[ \t]*"
+)
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _QUOTES = {"“": "”", "„": "“”", "«": "»", "‘": "’", "‚": "‘’", "”": "”", "’": "’"}
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " "})
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff]")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[|>][-+\d]*\n[^\0]*")  # a value as YAML has it
+_NO_TEXT = re.compile(
+    r"[@`*%{}\[\],]|[-?][ \t]"
+)  # with which no text of one line can begin in YAML
 _FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _TEXTS = frozenset(("instructions",))  # keys whose values may hold anything
 
@@ -59,26 +66,42 @@ def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading
 
 def mended(text: str) -> list[str]:
     """The lines with their obvious slips put right."""
-    return [_mended(line) for line in re.split(r"\r\n|\r|\n", text)]
+    lines = [_INVISIBLE.sub("", line.translate(_SPACES)) for line in re.split(r"\r\n|\r|\n", text)]
+    lines = ["" if _FENCE.fullmatch(line) else line for line in lines]
+    first = next((line for line in lines if _COMMENT.sub("", line).strip()), "")
+    margin = first[: len(first) - len(first.lstrip(" "))]  # of all keys
+    return [
+        margin + _mended(line.removeprefix(margin)) if line.startswith(margin) else line
+        for line in lines
+    ]
 
 
 def _mended(line: str) -> str:
-    line = _INVISIBLE.sub("", line.translate(_SPACES))
-    if _FENCE.fullmatch(line):
-        return ""
     found = _KEY_LINE.fullmatch(line)
     if found is None or not found["value"]:
         return line if found is None else f"{found['key']}:"
     value = _straight(found["value"])
-    if value[0] in "@`":  # with which no text can begin in YAML
-        value = quoted(_COMMENT.sub("", value).strip())
-    if (
-        plain_key(found["key"]) in _TEXTS
-        and re.search(r":\s|:$", value)
-        and value[0] not in "\"'|>"
-    ):
+    is_text = plain_key(found["key"]) in _TEXTS
+    if value[0] in "@`" or (is_text and _is_no_yaml(value)):
         value = quoted(_COMMENT.sub("", value).strip())
     return f"{found['key']}: {value}"
+
+
+def _is_no_yaml(text: str) -> bool:
+    """What can mean nothing but the text that it is."""
+    if _NO_TEXT.match(text):
+        return True
+    return re.search(r":\s|:$", text) is not None and text[0] not in "\"'|>"
+
+
+def typed(key: str, value: str) -> str:
+    """The line of a key whose value was typed by itself: to a text belongs everything, also what YAML
+    would take for a comment or another line."""
+    value = value.strip()
+    is_text = plain_key(key) in _TEXTS and value.lower() not in ("", DEFAULT)
+    if is_text and not _QUOTED.fullmatch(value) and _straight(value) == value:
+        value = quoted(value)
+    return f"{key}: {value}"
 
 
 def _straight(value: str) -> str:

@@ -234,7 +234,7 @@ def test_a_list_is_asked_for_where_one_is_meant(faults) -> None:
     [
         ("\ttimezone: UTC\n", "1:1", "tab"),
         ("limits:\n\tqueue_length: 3\n", "2:1", "tab"),
-        ("a: [1, 2\n", "2:1", "expected"),
+        ("a: [1, 2\n", "2:1", "never closed"),
         ("a: 1\nb: {x: 1]\n", "2:9", "expected"),
         ("a: 'open\n", "2:1", "never closed"),
         ("a: b: c\n", "1:5", "quote"),

@@ -94,6 +94,9 @@ async def test_all_faults_are_told_at_once_and_nothing_changes(tmp_path: Path) -
         ("Quiet Hours 22:00-07:00", "quiet_hours: 22:00-07:00"),
         ("answer when  mention or reply", "answer_when: mention_or_reply"),
         ("instructions Note: be brief", 'instructions: "Note: be brief"'),
+        ("instructions Use #general\nfor *news*", r'instructions: "Use #general\nfor *news*"'),
+        ("instructions “Be brief”", "instructions: Be brief"),
+        ("instructions One. # two\ntokens per day: 5", "instructions: One.\ntokens_per_day: 5"),
         ("tokens-per-day: 5", "tokens_per_day: 5"),
         ("tokens_per_day = 5", "tokens_per_day: 5"),
     ],
@@ -131,10 +134,10 @@ async def test_faults_are_told_in_the_chats_language_and_logged_in_english(
         assert "第 1 行，cost_per_month_usd：0,50 可以是 0.50 或 50：请写你要的那一个" in told
         assert "第 2 行，pasued：没有这个键，是不是 paused？" in told
         assert "第 3 行，who_can_ask：必须是：members、admins，或 id 的列表" in told
-        write(tmp_path, "blocked: [42\n")
+        write(tmp_path, "blocked: {42\n")
         assert "语法" in await limits(it)
     assert ".yaml:" in caplog.text
-    assert "syntax: expected" in caplog.text
+    assert "syntax: YAML cannot read this (expected" in caplog.text
 
 
 def test_every_wording_of_a_fault_is_in_the_catalogue_and_none_is_left_over() -> None:
