@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from agent.errors import RefusalKind
@@ -14,9 +15,15 @@ OUR_SIGN: Final = "📝"
 """Before each line of ours that tells of what was written down; it goes from what a model says."""
 
 
+# Also as what Markdown and Slack make of it. `:pencil:` is Slack's other name of it.
+_SIGN = re.compile(rf"{OUR_SIGN}|&#(?:0*128221|x0*1f4dd);?|:(?:memo|pencil):", re.IGNORECASE)
+
+
 def without_our_sign(text: str) -> str:
     """A model's words, which cannot look like a receipt."""
-    return text.replace(OUR_SIGN, "")
+    while (without := _SIGN.sub("", text)) != text:
+        text = without  # what stood around it may be one now
+    return text
 
 
 class Display:
@@ -35,7 +42,7 @@ class Display:
     @property
     def text(self) -> str:
         """Everything that there was to be shown."""
-        return "".join(self._parts).strip()
+        return without_our_sign("".join(self._parts)).strip()
 
     def take(self, event: RunEvent) -> None:
         """One event; never blocks and never raises."""

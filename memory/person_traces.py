@@ -11,26 +11,30 @@ import asyncio
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from pathlib import Path
 
 from memory import versions
 from memory.chats import ChatPlace
-from memory.concerned import SOURCES, stands_in
+from memory.concerned import SOURCES, names_alone, stands_in
 from memory.copies import AllCopies, Taken, copies_of, take_out
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
-from memory.facts import parse
+from memory.facts import Fact, parse
 from memory.files import locked, names, read, replace
 from memory.lines import said
 from memory.moving import drop_index
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
 from memory.tombstones import Forgotten, hash_of
+from memory.words import contains, normalised
 
 TRIES = 5  # while somebody saves a file again and again
 _ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
+_CHANGED = re.compile(r"\s*- [a-z ]+: \*\*[0-9]{1,6}\*\* (.*?)(?: · .*)?$")  # as a night tells it
 _SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
 
 
@@ -45,26 +49,34 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What tells that a line is about the person, in one chat: their names, hashes of what they and
-    others had written, their messages and all others that are stored. A name alone does not tell two
-    people of one name apart."""
+    """What tells that a line is about the person, in one chat: names that are theirs alone, with the
+    day since when, hashes of what they and others had written, their messages and all others that are
+    stored. A name that stands in a line tells nothing of what was written before they had it."""
 
-    names: frozenset[str]
+    names: Mapping[str, str]
     hashes: frozenset[str]
     others: frozenset[str]
     messages: frozenset[int]
     known: frozenset[int]
 
-    def covers(self, raw: str) -> bool:
-        """Whether this line of a memory file is."""
-        return self._says(raw) or any(_stands_in(name, raw) for name in self.names)
-
-    def _says(self, raw: str) -> bool:
-        """Whether they said it."""
+    def covers(self, raw: str, day: date | None) -> bool:
+        """Whether this line of a memory file is; `day`: that of the file, where it is one of a day."""
         fact = next((line.fact for line in parse(raw) if line.fact is not None), None)
+        at = fact.day if fact is not None else day
+        if self._says(raw, fact):
+            return True
+        before = at.isoformat() if at else ""
+        return any(since < before and _stands_in(name, raw) for name, since in self.names.items())
+
+    def _says(self, raw: str, fact: Fact | None) -> bool:
+        """Whether they said it."""
         if fact is not None:
             hashed = hash_of(said(fact.text))
-            return hashed in self.hashes or (fact.who in self.names and hashed not in self.others)
+            theirs = any(who.strip() in self.names for who in fact.who.split(","))
+            return hashed in self.hashes or (theirs and hashed not in self.others)
+        noted = _CHANGED.match(raw)
+        if noted is not None and hash_of(said(noted[1])) in self.hashes:
+            return True
         found = SOURCES.search(raw)
         sources = {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
         if sources & self.known:
@@ -228,7 +240,9 @@ class PersonTraces:
                 (place.channel, place.account, place.chat),
             )
             every = frozenset(int(row[0]) for row in known)
-            about = About(person.names, mine, others, frozenset(messages), every)
+            here = [ChatScope(scope, place.channel, place.account, place.chat)]
+            called = _names(connection, here, person)
+            about = About(called, mine, others, frozenset(messages), every)
             return about, len(runs)
 
         return await self._database.look(look)
@@ -251,7 +265,8 @@ class PersonTraces:
             }
             messages = frozenset(id_ for id_, run in known.items() if run in runs)
             mine, others = _hashes(connection, SHARED, person)
-            return About(person.names, mine, others, messages, frozenset(known))
+            called = _names(connection, _groups(connection), person)
+            return About(called, mine, others, messages, frozenset(known))
 
         return await self._database.look(look)
 
@@ -269,8 +284,18 @@ class PersonTraces:
         return found
 
     def _lines(self, scope: str, about: About) -> tuple[str, ...]:
-        texts = (read(path).decode("utf-8", "replace") for path in self._files(scope))
-        found = (line.strip() for text in texts for line in text.split("\n") if about.covers(line))
+        lines = [
+            (path, line)
+            for path in self._files(scope)
+            for line in read(path).decode("utf-8", "replace").split("\n")
+        ]
+        found = [line.strip() for path, line in lines if about.covers(line, day_of(path.name))]
+        told = _sayings(found)
+        found += [
+            line.strip()
+            for path, line in lines
+            if path.parent.name == CHANGES and _tells(line, told)
+        ]
         return tuple(dict.fromkeys(found))
 
     def _drop(self, scope: str, about: About) -> bool:
@@ -281,10 +306,10 @@ class PersonTraces:
         gone = set(self._lines(scope, about))
         with locked(folder):
             for path in self._files(scope):
-                _rewrite(path, lambda data: _without(data, about, gone))
+                _rewrite(path, partial(_without, path, about=about, gone=gone))
             for version in versions.versions(folder):
                 held = read(version.path)
-                kept = _without(held, about, gone)
+                kept = _without(version.path, held, about, gone)
                 if kept != held:  # it is no step of a chain any more
                     version.path.unlink()
         return True
@@ -299,6 +324,17 @@ def _hashes(
     ).fetchall()
     mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
     return mine, frozenset(str(hashed) for hashed, who in changes if who != person.id) - mine
+
+
+def _names(
+    connection: sqlite3.Connection, chats: Sequence[ChatScope], person: Person
+) -> dict[str, str]:
+    """As files write them, with the day since when."""
+    known = {
+        normalised(name): since[: len("2026-11-30")]
+        for name, since in names_alone(connection, chats, person.channel, person.id).items()
+    }
+    return {name: known[normalised(name)] for name in person.names if normalised(name) in known}
 
 
 def _groups(connection: sqlite3.Connection) -> list[ChatScope]:
@@ -320,12 +356,26 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
     raise OSError(f"{path.name} is being edited: nothing more is erased")
 
 
-def _without(data: bytes, about: About, gone: Iterable[str]) -> bytes:
+def _sayings(lines: Iterable[str]) -> set[str]:
+    """What the lines say, normalised: of entries their text alone."""
+    texts = [line.fact.text if line.fact else line.raw for raw in lines for line in parse(raw)]
+    return {words for text in texts if (words := said(text))}
+
+
+def _tells(line: str, sayings: Iterable[str]) -> bool:
+    """Whether a line of what a night has told tells one of them."""
+    words = normalised(line)
+    return any(contains(words, saying) for saying in sayings)
+
+
+def _without(path: Path, data: bytes, about: About, gone: Iterable[str]) -> bytes:
     """Without the lines about the person, and without those that repeat one of them."""
-    sayings = {words for line in gone if (words := said(line))}
+    sayings, day = _sayings(gone), day_of(path.name)
+    told = path.parent.name == CHANGES
     kept: list[bytes] = []
     for raw in data.split(b"\n"):
         line = raw.decode("utf-8", "replace")
-        if not about.covers(line) and said(line) not in sayings:
-            kept.append(raw)
+        if about.covers(line, day) or said(line) in sayings or (told and _tells(line, sayings)):
+            continue
+        kept.append(raw)
     return b"\n".join(kept)

@@ -57,6 +57,10 @@ _DENYING_WORDS = """
 _FUNCTION: Final = frozenset(words(_FUNCTION_WORDS))
 _NEGATIONS: Final = frozenset(words(_DENYING_WORDS))
 _ENDINGS: Final = ("ing", "ed", "en", "ie", "e", "n", "y")
+_MONTHS = (
+    r"\b(?:jan(?:uary)?|feb(?:ruary)?|march|april|june|july|aug(?:ust)?|sep(?:t(?:ember)?)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
+)
 _DAY = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _WHEN = re.compile(  # what people say where a fact names the date
     r"\b(?:to(?:day|night|morrow)|yesterday|week|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -65,6 +69,7 @@ _WHEN = re.compile(  # what people say where a fact names the date
     r"|今天|今晚|明天|昨天|后天|周|星期",
     re.IGNORECASE,
 )
+_DATED = re.compile(rf"(?:{_WHEN.pattern})|{_MONTHS}", re.IGNORECASE)
 _NOT = re.compile(r"[a-z]n['’]t\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[.!?;:,。！？；，、\n]+|\b(?:but|and|aber|und|mais|pero|ma|et|y)\b", re.IGNORECASE
@@ -149,6 +154,12 @@ def untold(text: str, sources: Sequence[str]) -> frozenset[str]:
 
 def _numbers(sources: Iterable[str]) -> set[str]:
     return {number for source in sources for number in re.findall("[0-9]+", source)}
+
+
+def is_ordinary(name: str) -> bool:
+    """Whether what somebody calls themselves is a word of every text, a day, or no word at all."""
+    told = [word for word in sequence(name) if word not in _LIGHT and not word.isdigit()]
+    return not told or bool(_DATED.search(name))
 
 
 def denies(text: str) -> bool:

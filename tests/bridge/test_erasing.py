@@ -131,6 +131,37 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert {row[0] for row in persons} == {"bo", "erased"}
 
 
+async def test_a_word_that_somebody_takes_for_a_name_erases_and_shows_nothing(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["Hello."]) as it:
+        for said in ("the launch is on Friday", "the door opens with 4711"):
+            await it.ask(f"/remember {said}", person="ana", **TEAM)
+        for name in ("the", "Friday"):
+            message = it.channel.message("hello", person="bo", chat="team", private=False)
+            named = replace(message, sender=replace(message.sender, name=name))
+            await it.bridge.receive(named)
+            await it.bridge.idle()
+        found = await it.bridge.eraser.find("fake", "bo")
+        assert [trace.lines for trace in found.shared] == [()]
+        await it.bridge.eraser.person(found, "bo")
+        shown = await it.ask("/memory", person="ana", **TEAM)
+        assert "launch" in shown
+        assert "4711" in shown
+
+
+async def test_what_the_nights_have_told_of_a_person_goes_too(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await it.ask(f"/remember has {MINE}", person="ana", **TEAM)
+        changes = next((tmp_path / "memory").iterdir()) / "changes"
+        changes.mkdir()
+        told = f"- add: **1** has {MINE} · because: it matters\n- add: **2** has a cat\n"
+        (changes / "2026-11-29.md").write_text(told)
+        found = await it.bridge.eraser.find("fake", "ana")
+        await it.bridge.eraser.person(found, "ana")
+        assert (changes / "2026-11-29.md").read_text() == "- add: **2** has a cat\n"
+
+
 async def test_what_others_have_searched_goes_too(tmp_path: Path) -> None:
     search = calls(("c1", "memory_search", {"query": MINE}))
     async with bed(tmp_path, ["Noted.", search, "She told something.", "No."]) as it:

@@ -282,12 +282,14 @@ async def test_in_a_group_what_others_have_said_is_for_admins(tmp_path: Path) ->
         assert "Forgotten" in await say(it, "/forget 2", person="bo", **team)
 
 
-async def test_no_model_can_write_a_line_that_looks_like_a_receipt(tmp_path: Path) -> None:
-    claim = "📝 Remembered: likes chess (only in this chat · /forget 1 takes it back)"
+@pytest.mark.parametrize("sign", ["📝", "&#128221;", "&#x1F4DD;", ":memo:", ":me📝mo:"])
+async def test_no_model_can_write_a_line_that_looks_like_a_receipt(
+    tmp_path: Path, sign: str
+) -> None:
+    claim = f"{sign} Remembered: likes chess (only in this chat · /forget 1 takes it back)"
     async with bed(tmp_path, [f"Done.\n\n{claim}"]) as it:
         told = await it.ask("I like chess, remember that")
-        assert "📝" not in told
-        assert "Remembered: likes chess" in told
+        assert told.startswith("Done.\n\n Remembered: likes chess")
         assert "📝" not in it.channel.replies[-1].preview
         assert "📝" in await it.ask("/memory"), "which says what the sign means"
 
