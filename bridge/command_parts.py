@@ -78,4 +78,5 @@ def build_commands(
         talks,
         door.commands,
         door.desk,
+        door.owner_came,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -65,6 +65,7 @@ class Commands:
         talks: PrivateTalks,
         letting_in: AccessCommands,
         desk: Desk,
+        owner_came: Callable[[], None],
     ) -> None:
         self._timezone = timezone
         self._services = services
@@ -79,6 +80,7 @@ class Commands:
         self._rights = rights
         self._talks = talks
         self._desk = desk
+        self._owner_came = owner_came
         self._handlers: Handlers = {
             "start": self._start,
             "help": self._help,
@@ -192,6 +194,8 @@ class Commands:
         if not _is_first_hand(message):
             return say("owner_passed_on")
         claimed = await self._access.claim(channel, person, code)
+        if claimed:
+            self._owner_came()
         return say("owner_now" if claimed else "owner_link_bad")
 
     async def _help(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:

@@ -91,7 +91,11 @@ class Door:
         """Somebody has written in private: an owner who could not be reached can be asked now."""
         address, person = message.address, message.sender.id
         if address.private and self.desk.is_here(address.channel, person):
-            self._beside.start(self._ask_again(), "asking owners")
+            self.owner_came()
+
+    def owner_came(self) -> None:
+        """Somebody has become an owner, or can be reached now: they are asked what waits."""
+        self._beside.start(self._ask_again(), "asking owners")
 
     async def taken(self, message: InboundMessage, session_key: str, changes: int) -> None:
         """A question is stored whose person had access when it came, when the rules had changed so

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.access import ChannelAccess
 from channels.testing import FakeReply
 from memory import codes, pairings
 from memory.clock import stamp
@@ -114,7 +115,7 @@ async def test_a_code_is_good_for_an_hour_and_then_another_is_given(
         code = await ask_to_be_let_in(it)
         await it.send("hello?", person="eve", chat="eve-chat")
         await it.bridge.idle()
-        assert "asked whoever runs this bot already" in it.channel.said_in("eve-chat")[-1]
+        assert "has not answered yet" in it.channel.said_in("eve-chat")[-1]
         past = stamp(datetime.now(UTC) - timedelta(seconds=1))
         await it.database.write(lambda c: c.execute("UPDATE pairings SET expires_at = ?", (past,)))
         assert "is over" in await it.ask(f"/approve {code}", person="owner", chat="owner")
@@ -150,6 +151,20 @@ async def test_an_owner_who_cannot_be_reached_is_asked_when_they_write(
         await it.bridge.idle()
         assert len([one for one in asked(it) if one.final]) == 1
         assert "blocked" not in await it.ask("/status", person="owner", chat="owner")
+
+
+async def test_whoever_becomes_the_owner_is_asked_about_those_who_came_before(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        it.bridge.door.change({"fake": ChannelAccess()})
+        await ask_to_be_let_in(it)
+        assert not asked(it)
+        code = await it.services.people.create_owner_link("fake")
+        await it.send(f"/start {code}", person="owner", chat="owner")
+        await it.bridge.idle()
+        (question,) = asked(it)
+        assert "(`fake:eve`) would like to talk to me" in (question.final or "")
 
 
 async def test_who_was_let_in_on_the_command_line_is_greeted_at_the_next_start(

@@ -43,7 +43,7 @@ async def test_a_revoked_person_is_silenced_at_once_and_stays_so(tmp_path: Path)
         assert "Shut out:\n- `fake:bo`" in await it.ask("/people", **OWNER)
     async with bed(tmp_path, ["no"]) as it:
         await it.ask("again", person="bo", chat="2")
-        assert "I have asked" in it.channel.said_in("2")[0]
+        assert "I do not know you yet" in it.channel.said_in("2")[0]
 
 
 async def test_a_revoked_group_ends_what_runs_in_it_and_is_left(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_the_running_process_does_it_when_it_is_asked(tmp_path: Path) -> N
         assert "`fake:eve`" in (await verbs["people"]({}))["text"]
         assert "may not talk" in (await verbs["revoke"]({"target": "fake:eve"}))["text"]
         await it.ask("hi", person="eve", chat="9")
-        assert "I have asked" in it.channel.said_in("9")[0]
+        assert "I do not know you yet" in it.channel.said_in("9")[0]
 
 
 async def test_what_a_revoked_person_had_asked_is_not_answered_at_the_next_start(

@@ -49,7 +49,7 @@ async def test_only_who_has_lost_access_is_stopped_and_is_a_stranger_then(tmp_pa
         await it.bridge.idle()
         assert it.channel.said_in("1") == ["A long answer.", "And then."]
         await it.ask("hi", person="bo", chat="2")
-        assert "I have asked" in it.channel.said_in("2")[-1]
+        assert "I do not know you yet" in it.channel.said_in("2")[-1]
 
 
 async def test_owners_come_and_go(tmp_path: Path) -> None:
