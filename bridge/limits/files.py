@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
-from bridge.limits.keys import KEYS, TOPIC_KEYS
+from bridge.limits.keys import KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Known
 from bridge.limits.policy import Values
 from bridge.limits.reading import Reading, read
@@ -195,14 +195,15 @@ class PolicyFiles:
         if seen is not None:
             return FileState(seen.state.values, reading.faults)
         stored = await self._store.get(place)
-        before = self._reading(stored.text.encode(), place)
-        if not stored.revision or before.faults:
+        if not stored.revision:
             log.warning("%s: was never without faults: the channel's limits hold", path)
-        return FileState({} if before.faults else before.values, reading.faults)
+        # It was good with the names of its time, of which the configuration may have some no more.
+        before = read(stored.text.encode(), Known(), _keys(place))
+        return FileState(before.values, reading.faults)
 
     def _reading(self, raw: bytes, place: PolicyPlace) -> Reading:
         """What may stand there."""
-        return read(raw, self.known, TOPIC_KEYS if place.topic else KEYS)
+        return read(raw, self.known, _keys(place))
 
     async def _keep(self, place: PolicyPlace) -> None:
         """Let the database know the text that holds; the file's writer has changed it. Never while it
@@ -268,6 +269,10 @@ class PolicyFiles:
 def located(path: Path, faults: Iterable[Fault]) -> list[str]:
     """The faults as `file:line:column key: problem`."""
     return [f"{path}:{f.line}:{f.column} {f.key}: {f.message}" for f in faults]
+
+
+def _keys(place: PolicyPlace) -> tuple[Key[Any], ...]:
+    return TOPIC_KEYS if place.topic else KEYS
 
 
 @lru_cache(maxsize=2_000)  # each message asks several times

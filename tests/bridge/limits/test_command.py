@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bridge.limits.keys import INSTRUCTIONS, KEYS
+from bridge.limits.kinds import Known
 from bridge.limits.policies import PolicyLayers
 from bridge.limits.reading import read
 from bridge.texts import Texts
@@ -251,6 +252,27 @@ async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_p
         assert "`paused: yes`" in await limits(it)
         write(tmp_path, "paused: no\n")
         assert await it.ask("Hi", chat=GROUP, private=False) == "One."
+
+
+@pytest.mark.parametrize(
+    ("gone", "line"),
+    [(Known(models=()), "model: m"), (Known(unpriced=("new",)), "cost_per_day_usd: 3")],
+)
+async def test_what_was_good_holds_on_when_the_configuration_takes_a_name_away(
+    tmp_path: Path, gone: Known, line: str
+) -> None:
+    write(tmp_path, f"blocked: [41]\n{line}\n")
+    place = Address("fake", "bot", GROUP)
+    async with bed(tmp_path) as it:
+        await it.services.policies.read(place)
+        await it.bridge.idle()
+    async with bed(tmp_path) as it:  # after the restart that this needs
+        it.services.policies.files.know(gone)
+        await it.services.policies.read(place)
+        state = it.services.policies.files.state(PolicyPlace("fake", GROUP))
+        assert state.values["blocked"] == {"41"}
+        assert len(state.values) == 2
+        assert [fault.line for fault in state.pending] == [2]
 
 
 @pytest.mark.parametrize(
