@@ -31,13 +31,13 @@ from channels.errors import (
     Uncertain,
     Unreachable,
 )
-from channels.telegram.request import NOTHING_LEFT
+from channels.telegram.request import NOTHING_LEFT, TurnedAway
 
 
 class Meaning(Enum):
     """The reaction that a failed request wants."""
 
-    NOT_SENT = auto()  # it never left: try again
+    NOT_SENT = auto()  # it never left, or did not get to the Bot API: try again
     UNCERTAIN = auto()  # it may have taken effect
     FLOOD = auto()  # too many: wait
     NOT_MODIFIED = auto()  # the message looks like that already: success
@@ -99,6 +99,7 @@ _NOTHING_LEFT = (
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
+_TOO_LARGE = 413
 _TOO_MANY = re.compile(r"too many requests(?:: retry after (\d+))?", re.IGNORECASE)
 
 
@@ -109,8 +110,10 @@ def meaning_of(error: TelegramError) -> Meaning:
             return Meaning.FLOOD
         case ChatMigrated():
             return Meaning.MIGRATED
-        case InvalidToken():
-            return Meaning.TOKEN
+        case InvalidToken():  # a 401 or 404; with a cause when that is not the Bot API's word
+            return Meaning.TOKEN if error.__cause__ is None else Meaning.NOT_SENT
+        case TurnedAway():
+            return Meaning.TOO_BIG if error.status == _TOO_LARGE else Meaning.NOT_SENT
         case Conflict():
             return Meaning.WEBHOOK if "webhook" in error.message.lower() else Meaning.CONFLICT
         case Forbidden() | BadRequest():
@@ -190,4 +193,8 @@ def delivery_failed(error: TelegramError) -> ChannelError:
 
 def name_of(error: TelegramError) -> str:
     """The kind of error, without its text."""
+    if isinstance(error, TurnedAway):
+        return f"status {error.status} from something in front of it"
+    if isinstance(error, InvalidToken) and error.__cause__ is not None:
+        return "what answers is no Bot API server: look at base_url and proxy, if they are set"
     return type(error.__cause__ or error).__name__

@@ -12,12 +12,13 @@ from channels.base import Attachment
 from channels.errors import FileRefused
 from channels.media import MAX_TEXT_BYTES, image_type
 from channels.telegram.api import Bot
-from channels.telegram.errors import Meaning, meaning_of, name_of
+from channels.telegram.errors import Meaning, meaning_of, name_of, wait_asked_for
 from channels.telegram.media import MAX_IMAGE_BYTES
 
 # Waits in seconds between attempts. Fetching a file changes nothing, so it may be repeated.
 _AGAIN_S: Final = (0.5, 2.0)
-_PASSING = (Meaning.NOT_SENT, Meaning.UNCERTAIN)
+_PASSING = (Meaning.NOT_SENT, Meaning.UNCERTAIN, Meaning.FLOOD)
+_LONGEST_WAIT_S: Final = 30.0  # that Telegram may ask for: somebody waits for the answer
 
 
 async def fetch(bot: Bot, attachment: Attachment) -> bytes:
@@ -37,9 +38,11 @@ async def _insist(bot: Bot, file_id: str, most: int) -> bytes:
         try:
             return await _download(bot, file_id, most)
         except TelegramError as error:
-            if meaning_of(error) not in _PASSING:
+            meaning = meaning_of(error)
+            asked_s = wait_asked_for(error) if meaning is Meaning.FLOOD else 0.0
+            if meaning not in _PASSING or asked_s > _LONGEST_WAIT_S:
                 raise _refused(error) from None
-        await asyncio.sleep(wait_s)
+        await asyncio.sleep(max(wait_s, asked_s))
     try:
         return await _download(bot, file_id, most)
     except TelegramError as error:

@@ -8,13 +8,14 @@ answer (docs/decisions/0021). Slack's side uses aiohttp already.
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
-from telegram.error import NetworkError, TimedOut
+from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
 _OURS = BaseRequest.DEFAULT_NONE  # the method gives no time of its own
@@ -28,6 +29,19 @@ NOTHING_LEFT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientHttpProxyError,
 )
+
+
+# The Bot API's own refusals (tdlib/telegram-bot-api): PTB has an error for each.
+_OF_THE_API = (400, 401, 403, 404, 409, 429)
+
+
+class TurnedAway(NetworkError):
+    """A refusal that something in front of the Bot API gave, with its HTTP status (300 to 499): the
+    request was not carried out."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"refused with status {status}")
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +96,8 @@ class AiohttpRequest(BaseRequest):
     ) -> tuple[int, bytes]:
         """The status and the body. Of the times that a method may give, only that for reading counts.
 
-        Raises `TimedOut` and `NetworkError`, whose cause tells whether the request left
-        (`NOTHING_LEFT`), and whose text holds no URL: the token is part of that.
+        Raises `TurnedAway`, and `TimedOut` and `NetworkError`, whose cause tells whether the request
+        left (`NOTHING_LEFT`). Their texts hold no URL: the token is part of that.
         """
         files = request_data.multipart_data if request_data else {}
         ours = self._patience
@@ -96,11 +110,28 @@ class AiohttpRequest(BaseRequest):
                     method, url, data=_form(request_data), timeout=timeout
                 )
             async with response:
-                return response.status, await response.read()
+                body = await response.read()
         except TimeoutError as error:
             raise TimedOut from error
         except aiohttp.ClientError as error:
             raise NetworkError(type(error).__name__) from error
+        if 300 <= response.status < 500 and response.status not in _OF_THE_API:
+            raise TurnedAway(response.status)
+        return response.status, body
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """An answer of the Bot API. Raises `TelegramError` for anything else (a proxy's page or its
+        JSON), which PTB makes the cause of the error that goes with the status."""
+        try:
+            answer: Any = json.loads(payload.decode("utf-8", "replace"))
+        except ValueError:
+            raise TelegramError("Invalid server response") from None
+        match answer:
+            case {"ok": True, "result": _} | {"ok": False, "error_code": int()}:
+                return cast("dict[str, Any]", answer)
+            case _:
+                raise TelegramError("Invalid server response")
 
     async def _put_through(self, method: str, url: str, **how: Any) -> aiohttp.ClientResponse:
         """The head of the answer; on another connection where Telegram had closed the one that was kept

@@ -550,6 +550,24 @@ async def test_a_note_without_room_comes_once_before_its_part_whatever_becomes_o
     assert chat.texts == ["Again?"] * (not lost) + ["x" * 4_090]
 
 
+@pytest.mark.parametrize("status", [302, 404, 408])
+async def test_what_a_proxy_has_turned_away_is_sent_later(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat, status: int
+) -> None:
+    server.fail_next("sendMessage", status=status, html=True)
+    await open_reply(channel, chat, stop=None).finish(OutboundReply("once"))
+    assert chat.texts == ["once"]
+
+
+async def test_what_is_too_large_has_certainly_not_arrived(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    server.fail_next("sendMessage", status=413, html=True)
+    with pytest.raises(ReplyRefused):
+        await open_reply(channel, chat, stop=None).finish(OutboundReply("too much"))
+    assert chat.texts == []
+
+
 # ---- the end ------------------------------------------------------------------------------------
 
 

@@ -138,6 +138,8 @@ async def test_a_file_without_a_place_to_have_it_from_is_gone(
         ("getFile", {"status": 500}),
         ("getFile", {"html": True}),
         ("getFile", {"drop": True}),
+        ("getFile", {"status": 429, "parameters": {"retry_after": 0.01}}),
+        ("download", {"html": True, "status": 302}),
     ],
 )
 async def test_a_passing_trouble_is_got_over_and_a_lasting_one_is_told(
@@ -158,7 +160,7 @@ async def test_a_passing_trouble_is_got_over_and_a_lasting_one_is_told(
 async def test_what_lasts_is_not_asked_for_again(
     server: TelegramServer, channel: TelegramChannel, photo: Attachment, status: int
 ) -> None:
-    parameters = {"retry_after": 30} if status == 429 else None
+    parameters = {"retry_after": 31} if status == 429 else None
     server.fail_next("getFile", status=status, parameters=parameters)
     assert (await refusal(channel, photo)).reason == "unavailable"
     assert len(server.calls_to("getFile")) == 1

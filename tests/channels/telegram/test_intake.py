@@ -278,14 +278,6 @@ async def test_a_wrong_token_stops_the_channel_with_one_line_and_without_the_tok
     assert token not in "".join(r.getMessage() for r in caplog.records if "channels" in r.name)
 
 
-async def test_a_token_that_is_revoked_stops_the_channel(
-    server: TelegramServer, listening: asyncio.Task[None]
-) -> None:
-    server.end_poll(401, "Unauthorized")
-    await asyncio.wait([listening])
-    assert isinstance(listening.exception(), ChannelFailed)
-
-
 async def test_the_bot_knows_itself_and_its_menu_is_set(
     server: TelegramServer, channel: TelegramChannel
 ) -> None:

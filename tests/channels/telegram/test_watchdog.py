@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from channels.errors import ChannelUnavailable
+from channels.errors import ChannelFailed, ChannelUnavailable
 from channels.supervise import supervise
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.settings import TelegramSettings
@@ -122,7 +122,8 @@ async def test_another_poller_means_that_nothing_is_received(
 
 
 @pytest.mark.parametrize(
-    "fault", [{"status": 500}, {"drop": True}, {"html": True}, {"status": 429}]
+    "fault",
+    [{"status": 500}, {"drop": True}, {"html": True, "status": 404}, {"status": 429}],
 )
 async def test_trouble_at_the_start_is_tried_again(
     server: TelegramServer, inbox: Inbox, fault: dict[str, int], monkeypatch: pytest.MonkeyPatch
@@ -138,6 +139,33 @@ async def test_trouble_at_the_start_is_tried_again(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await channel.aclose()
+
+
+async def test_a_token_that_has_worked_is_given_up_only_when_it_stays_refused(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("channels.telegram.channel._REFUSED_AGAIN_S", (0.01, 0.02))
+    reasons: list[str] = []
+    refused = server.fail_next("getUpdates", status=401)
+    task = asyncio.create_task(supervise(channel, inbox.receive, failing=reasons.append))
+    await server.wait_for_poll()
+    server.private(server.user("Ana")).send("still here?")
+    await inbox.wait_for(1)
+    assert refused.used == 1
+    assert "it has worked before" in reasons.pop()
+    server.fail_next("*", status=401, count=100)
+    server.private(server.user("Bo")).send("and now?")
+    with pytest.raises(ChannelFailed, match="does not know this token"):
+        await task
+    assert len(reasons) == 2
+
+
+async def test_a_token_that_was_never_good_is_given_up_at_once(
+    server: TelegramServer, channel: TelegramChannel, inbox: Inbox
+) -> None:
+    server.fail_next("getMe", status=401)
+    with pytest.raises(ChannelFailed, match="does not know this token"):
+        await supervise(channel, inbox.receive)
 
 
 async def test_a_server_that_is_not_there_at_the_start_is_tried_again(
