@@ -8,12 +8,14 @@ provider's own rules are its renderer's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from agent.legality import is_legal, is_said, violations
 from agent.messages import (
     Block,
     ImageBlock,
     Message,
+    Outcome,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -224,10 +226,12 @@ def _with_content(result: ToolResultBlock, id_: str) -> ToolResultBlock:
         content = parts or (TextBlock(NO_CONTENT),)
     if content is result.content and id_ == result.tool_use_id:
         return result
-    return ToolResultBlock(id_, content, result.is_error)
+    return replace(result, tool_use_id=id_, content=content)
 
 
-def lost_result(call_id: str, text: str = LOST_RESULT) -> ToolResultBlock:
+def lost_result(
+    call_id: str, text: str = LOST_RESULT, outcome: Outcome = "unknown"
+) -> ToolResultBlock:
     """The error result that stands in for a lost one."""
     content = _LOST if text == LOST_RESULT else (TextBlock(text),)
-    return ToolResultBlock(call_id, content, is_error=True)
+    return ToolResultBlock(call_id, content, is_error=True, outcome=outcome)

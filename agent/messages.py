@@ -16,6 +16,7 @@ from typing import Any, Literal
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 JsonObject = dict[str, JsonValue]
 Role = Literal["user", "assistant"]
+Outcome = Literal["known", "unknown", "not_run"]
 
 
 class MessageFormatError(ValueError):
@@ -67,11 +68,13 @@ class ToolUseBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultBlock:
-    """The answer to the call `tool_use_id`."""
+    """The answer to the call `tool_use_id`. `outcome` is for us and goes to no model: whether it is
+    known what the call did, or that it never ran."""
 
     tool_use_id: str
     content: tuple[TextBlock | ImageBlock, ...]
     is_error: bool = False
+    outcome: Outcome = "known"
 
 
 Block = TextBlock | ImageBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock
@@ -166,6 +169,7 @@ def _encode_block(block: Block) -> JsonObject:
                 "tool_use_id": block.tool_use_id,
                 "content": [_encode_block(part) for part in block.content],
                 "is_error": block.is_error,
+                **({} if block.outcome == "known" else {"outcome": block.outcome}),
             }
 
 
@@ -189,7 +193,12 @@ def _decode_block(block: Mapping[str, Any]) -> Block:
             return ToolUseBlock(id_, name, arguments, raw if isinstance(raw, str) else None)
         case {"type": "tool_result", "tool_use_id": str(id_)}:
             content = _decode_content(block["content"])
-            return ToolResultBlock(id_, content, block.get("is_error") is True)
+            is_error = block.get("is_error") is True
+            match block.get("outcome"):
+                case "unknown" | "not_run" as outcome:
+                    return ToolResultBlock(id_, content, is_error, outcome)
+                case _:
+                    return ToolResultBlock(id_, content, is_error)
         case _:
             raise MessageFormatError(f"unknown block {block.get('type')!r}")
 

@@ -163,7 +163,8 @@ def reset(working: Working, whole: Turn) -> Trimmed:
     newest = working.newest
     dropped = tuple(chain.from_iterable((*working.turns[:-1], newest[1:])))
     note = (
-        f"{BOUNDARY} What was said before could not be sent to the model and was left out here. "
+        f"{BOUNDARY} What was said before could not be sent to the model and was left out here; "
+        f"read_transcript shows it. "
         f"{executed(whole)}"
     )
     left = working.left + len(working.turns) - 1
@@ -171,9 +172,11 @@ def reset(working: Working, whole: Turn) -> Trimmed:
 
 
 def executed(turn: Turn) -> str:
-    """One sentence that names every call of the turn and how it ended; empty when there is none."""
+    """One sentence that names every call of the turn that ran and how it ended; empty when there is
+    none."""
     results = {result.tool_use_id: result for message in turn for result in message.tool_results}
-    lines = [_line(call, results.get(call.id)) for message in turn for call in message.tool_uses]
+    calls = [(call, results.get(call.id)) for message in turn for call in message.tool_uses]
+    lines = [_line(*one) for one in calls if one[1] is None or one[1].outcome != "not_run"]
     if not lines:
         return ""
     hidden = len(lines) - _MOST_CALLS
@@ -188,8 +191,9 @@ def _line(call: ToolUseBlock, result: ToolResultBlock | None) -> str:
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     if len(arguments) > _CALL_CHARACTERS:
         arguments = arguments[:_CALL_CHARACTERS] + "…"
-    outcome = "outcome unknown" if result is None else "failed" if result.is_error else "done"
-    return f"- {call.name}({arguments}): {outcome}"
+    if result is None or result.outcome == "unknown":
+        return f"- {call.name}({arguments}): outcome unknown"
+    return f"- {call.name}({arguments}): {'failed' if result.is_error else 'done'}"
 
 
 def _tail(messages: Turn) -> Turn:

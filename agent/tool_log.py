@@ -44,6 +44,8 @@ class ToolLog:
 
     def resume(self, call: ToolUseBlock, result: ToolResultBlock | None) -> None:
         """A call of an earlier process. An error may be one that says that nobody knows."""
+        if result is not None and result.outcome == "not_run":
+            return
         self.start(call)
         if result is not None:
             self.finish(call, result, known=not result.is_error)
@@ -62,7 +64,9 @@ class ToolLog:
         if known is not None:
             return known
         risky = call.id in self._started and self._has_side_effects(call)
-        return lost_result(call.id, unknown if risky else not_started)
+        if risky:
+            return lost_result(call.id, unknown)
+        return lost_result(call.id, not_started, "not_run")
 
     def _has_side_effects(self, call: ToolUseBlock) -> bool:
         tool = self._toolbox.find(call.name)

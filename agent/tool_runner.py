@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from agent.context import cut_middle
 from agent.errors import ToolError
-from agent.messages import ImageBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from agent.messages import ImageBlock, Outcome, TextBlock, ToolResultBlock, ToolUseBlock
 from agent.providers.wire import clean
 from agent.tool_args import CheckedCall
 from agent.tools import Tool, Toolbox, ToolContext, ToolOutput
@@ -54,13 +54,15 @@ async def run_tools(
     async def one(checked: CheckedCall) -> None:
         call, tool = checked.call, toolbox.find(checked.call.name)
         known = True
+        outcome: Outcome
         if tool is None or checked.problem is not None:
             problem = checked.problem or f"There is no tool {call.name!r}."
-            output = ToolOutput.of(problem, is_error=True)
+            output, outcome = ToolOutput.of(problem, is_error=True), "not_run"
         else:
             started(call)
             output, known = await _run(tool, call, context)
-        result = ToolResultBlock(call.id, _content(output), output.is_error)
+            outcome = "known" if known or not tool.spec.side_effects else "unknown"
+        result = ToolResultBlock(call.id, _content(output), output.is_error, outcome)
         finished(call, result, known=known)
 
     for batch in _batches(calls, toolbox):

@@ -16,6 +16,7 @@ from agent.history import (
     LOST_RESULT,
     NO_CONTENT,
     is_legal,
+    lost_result,
     repair,
     violations,
 )
@@ -208,8 +209,8 @@ def test_the_work_grows_with_the_length_and_no_faster(shape: list[Message]) -> N
 Q, NEXT, LOST_A, LOST_B = (
     user_text("q"),
     user_text("next"),
-    ToolResultBlock("a", (LOST,), is_error=True),
-    ToolResultBlock("b", (LOST,), is_error=True),
+    lost_result("a"),
+    lost_result("b"),
 )
 
 

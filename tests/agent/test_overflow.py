@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.context import Trimmed, Working, size
 from agent.errors import ProviderError, Refusal, RefusalKind
-from agent.messages import Message, TextBlock, ToolUseBlock, assistant_text, user_text
+from agent.messages import (
+    Message,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    assistant_text,
+    decode,
+    encode,
+    user_text,
+)
 from agent.overflow import (
     BOUNDARY,
     Rung,
@@ -207,6 +218,11 @@ def test_a_call_without_a_result_is_listed_as_unknown() -> None:
     turn = (user_text("q"), Message("assistant", (ToolUseBlock("a", "pay", {"sum": 5}),)))
     assert '- pay({"sum": 5}): outcome unknown' in executed(turn)
     assert executed((user_text("q"), Message("assistant", (TextBlock("hi"),)))) == ""
+    refused = ToolResultBlock("a", (TextBlock("no"),), is_error=True, outcome="not_run")
+    assert executed((*turn, Message("user", (refused,)))) == ""
+    late = replace(refused, outcome="unknown")
+    assert executed((*turn, Message("user", (late,)))).endswith(": outcome unknown")
+    assert decode(encode(Message("user", (refused,)))).blocks == (refused,)
 
 
 @pytest.mark.parametrize(

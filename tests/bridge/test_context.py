@@ -37,6 +37,19 @@ class Silent:
         return ToolOutput.of("done")
 
 
+class Hanging(Silent):
+    """A tool with side effects that does not end."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, side_effects=True)
+        self.begun = asyncio.Event()
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        self.begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 def stored(run: str, *messages: Message, first: int = 1) -> list[StoredMessage]:
     return [
         StoredMessage(first + index, run, index, message, "2026-11-30T10:00:00")
@@ -369,6 +382,22 @@ async def test_what_has_taken_effect_stays_known_after_retries(tmp_path: Path) -
         await it.ask("how often?")
         called = [c.name for m in it.provider.requests[-1].messages for c in m.tool_uses]
         assert called == ["pay"]
+
+
+async def test_a_retry_tells_what_is_unknown_and_forbids_nothing_that_never_ran(
+    tmp_path: Path,
+) -> None:
+    mail, post = Hanging("mail"), Silent("post", side_effects=True)
+    step = calls(("a", "mail", {}), ("b", "post", {}))
+    async with bed(tmp_path, [step, "Never mind."], more_tools=[mail, post]) as it:
+        await it.send("mail it")
+        await mail.begun.wait()
+        await it.send("/cancel")
+        await it.bridge.idle()
+        assert await it.ask("/retry") == "Never mind."
+        (asked,) = it.provider.requests[-1].messages
+        assert "- mail({}): outcome unknown" in asked.text
+        assert "post(" not in asked.text
 
 
 async def test_a_retry_that_had_effects_and_no_answer_stays_known(tmp_path: Path) -> None:
