@@ -31,13 +31,15 @@ Difference = tuple[str, str, str]
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The text of a chat's limits before and after, and the revision of the one before. `changed`: the
-    keys that differ, each with what stood and will stand there (empty: nothing)."""
+    keys that differ, each with what stood and will stand there (empty: nothing). `file`: what the
+    file will be, where that has faults and `after` holds instead of it."""
 
     place: PolicyPlace
     before: str
     after: str
     revision: int
     changed: tuple[Difference, ...]
+    file: str | None = None
 
     def told(self, say: Say) -> str:
         """Before and after of each key, a line each."""
@@ -90,22 +92,34 @@ class Changes:
         return here
 
     async def plan(
-        self, place: PolicyPlace, lines: str, *, revision: int | None = None, whole: bool = False
+        self,
+        place: PolicyPlace,
+        lines: str,
+        *,
+        revision: int | None = None,
+        whole: bool = False,
+        now: bool = False,
     ) -> Plan | Refused:
         """Lines change only the keys that they name; `whole`: they are all that will stand there.
-        `revision`: the one that whoever wrote them had seen."""
+        `revision`: the one that whoever wrote them had seen. `now`: a pause or a block does not wait
+        until somebody has mended the file; it joins the file's lines, and what holds instead."""
         reading = self.read(lines, place)
         if faults := self.faults(reading):
             return Refused("limits_faults", faults)
         if not (reading.values or reading.removed or whole):
             return Refused("limits_how")
-        if not whole and (pending := await self._pending(place)):
+        pending = () if whole else await self._pending(place)
+        if pending and not now:
             return Refused("limits_pending", pending)
         before = await self._files.stored(place)
         if revision is not None and revision != before.revision:
             return await self._older(place, before, revision)
         after = _lines(lines) if whole else self._edited(place, before.text, reading)
-        return self._planned(place, before, after)
+        plan = self._planned(place, before, after, pending)
+        if not pending or isinstance(plan, Refused):
+            return plan
+        text = await self._files.text(place)
+        return replace(plan, file=edited(text, reading.values, reading.removed))
 
     async def _pending(self, place: PolicyPlace) -> tuple[Fault, ...]:
         """What is wrong in the file as it stands: whoever wrote it has to mend it, and only
@@ -143,7 +157,9 @@ class Changes:
         ):
             return Refused("limits_owners_only")
         try:
-            done = await self._files.write(plan.place, plan.after, actor, plan.revision, told=told)
+            done = await self._files.write(
+                plan.place, plan.after, actor, plan.revision, told=told, file=plan.file
+            )
         except OSError as error:
             log.error("%s cannot be written: %s", self._files.path(plan.place), error.strerror)
             return Refused("limits_not_written")
@@ -170,9 +186,16 @@ class Changes:
         old, new = self.read(changes[-1].before, place), self.read(now.text, place)
         return Refused("limits_older", since=tuple(differences(old.values, new.values)))
 
-    def _planned(self, place: PolicyPlace, before: StoredPolicy, after: str) -> Plan | Refused:
+    def _planned(
+        self,
+        place: PolicyPlace,
+        before: StoredPolicy,
+        after: str,
+        pending: tuple[Fault, ...] = (),
+    ) -> Plan | Refused:
+        """`pending`: faults that are there already, maybe in what holds too."""
         old, new = self.read(before.text, place), self.read(after, place)
-        if new.faults:
+        if new.faults and not pending:
             return Refused("limits_faults", new.faults)
         changed = tuple(differences(old.values, new.values))
         if not changed:

@@ -172,7 +172,8 @@ class ChatCommands:
             pressed = message.press is not None
             address, person = message.address, message.sender.id
             return Answer(await self._rights.no(address, person, may, say, always=pressed))
-        plan = await self._changes.plan(self._place(message, key), f"{key.name}: {value}")
+        place = self._place(message, key)
+        plan = await self._changes.plan(place, f"{key.name}: {value}", now=True)
         if isinstance(plan, Refused):
             return Answer(plan.told(say))
         return await self._changes.apply(plan, message, say)

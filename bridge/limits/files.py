@@ -150,16 +150,25 @@ class PolicyFiles:
         return await self._store.get(place)
 
     async def write(
-        self, place: PolicyPlace, text: str, actor: str, revision: int, *, told: bool = True
+        self,
+        place: PolicyPlace,
+        text: str,
+        actor: str,
+        revision: int,
+        *,
+        told: bool = True,
+        file: str | None = None,
     ) -> int | None:
         """A new text by `actor`, who tells the chat (`told`); the new revision, or None when another
-        one than `revision` is there by now. Raises `OSError` and `StoreError`: then what was before
-        holds."""
+        one than `revision` is there by now. `file`: what shall stand in the file, if that has faults
+        and `text` holds instead. Raises `OSError` and `StoreError`: then what was before holds."""
         before = self.state(place).values
         async with self._one_at_a_time(place):
             stored = await self._store.put(place, text, actor, revision=revision)
             if stored is not None:
-                await asyncio.to_thread(_replace, self.path(place), text)
+                await asyncio.to_thread(_replace, self.path(place), text if file is None else file)
+                values = read(text.encode(), Known(), _keys(place)).values
+                self._seen[place] = _Seen(_ANEW, FileState(values))  # if the file has faults
                 await self.read(place)
         if stored is not None:
             self._tell(place, before, self.state(place).values, told=told)

@@ -200,3 +200,26 @@ async def test_what_changes_in_quiet_hours_is_announced_after_them(tmp_path: Pat
         assert "`memory`: not set → no" in told
         assert "`keep_days`: not set → 9" in told
         assert it.channel.replies[-1].silent
+
+
+async def test_a_pause_and_a_block_wait_for_nobody_who_has_to_mend_the_file(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, "language: en\n")
+    async with bed(tmp_path, ["One."]) as it:
+        it.channel.admins = {"boss"}
+        assert await ask(it) == "One."
+        path.write_text("langage: de\ntopics: [1\n")
+        for command in ("/pause", "/block 41"):
+            told = await it.ask(command, person="boss", chat=GROUP, private=False)
+            assert "Changed" in told
+        assert "paused" in await ask(it)
+        assert path.read_text() == "langage: de\ntopics: [1\npaused: yes\nblocked: [41]\n"
+    async with bed(tmp_path, ["Two."]) as it:  # after a restart
+        it.channel.admins = {"boss"}
+        shown = await it.ask("/limits", chat=GROUP, private=False)
+        for line in ("`language: en`", "`paused: yes`", "`blocked: [41]`", "line 3, syntax"):
+            assert line in shown
+        path.write_text(path.read_text().replace("langage: de\ntopics: [1\n", "language: de\n"))
+        await it.ask("/resume", person="boss", chat=GROUP, private=False)
+        assert path.read_text() == "language: de\npaused: no\nblocked: [41]\n"

@@ -273,6 +273,11 @@ async def test_what_was_good_holds_on_when_the_configuration_takes_a_name_away(
         assert state.values["blocked"] == {"41"}
         assert len(state.values) == 2
         assert [fault.line for fault in state.pending] == [2]
+        it.channel.admins = {"boss"}
+        told = await it.ask("/pause", person="boss", chat=GROUP, private=False)
+        assert "not set → yes" in told
+        kept = it.services.policies.files.state(PolicyPlace("fake", GROUP)).values
+        assert kept == {**state.values, "paused": True}
 
 
 @pytest.mark.parametrize(
