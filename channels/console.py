@@ -6,6 +6,7 @@ At the input's end the channel waits for running answers and then `listen` retur
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import itertools
 import logging
@@ -40,6 +41,7 @@ from channels.errors import FileRefused, NotStored
 from channels.inputs import Form
 from channels.membership import Alone
 from channels.parts import Finishing, Halt, Parts, Passage
+from channels.text import printable
 
 log = logging.getLogger(__name__)
 
@@ -193,11 +195,13 @@ class ConsoleChannel:
 
     def _write(self, text: str) -> None:
         try:
-            self._target.write(text)
+            self._target.write(printable(text))
             self._target.flush()
         except (OSError, ValueError) as error:
-            if not isinstance(error, BrokenPipeError):  # whoever read the output has left
+            if not isinstance(error, BrokenPipeError):
                 log.error("answers are stored, but cannot be shown any more: %s", error)
+            elif self._target is sys.stdout:  # whoever read the output has left
+                _end_output()
             self._target = _Nowhere()
 
     async def _store(self, message: InboundMessage, receive: Receive) -> None:
@@ -220,8 +224,8 @@ class ConsoleChannel:
         number = f"{self._start:%Y%m%dT%H%M%S%f}-{next(self._numbers)}"
         command = None
         if text.startswith("/") and text[1:2].isalpha():
-            name, _, args = text[1:].partition(" ")
-            command = Command(name.lower(), args.strip())
+            name, *args = text[1:].split(maxsplit=1)
+            command = Command(name.lower(), "".join(args))
         return InboundMessage(
             address=ADDRESS,
             event=f"m:{number}",
@@ -232,6 +236,12 @@ class ConsoleChannel:
             command=command,
             press=press,
         )
+
+
+def _end_output() -> None:
+    """Python writes out what is left at its end, and complains where nobody reads it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Nowhere:

@@ -19,6 +19,7 @@ _UNSEEN: Final = frozenset(
     code for first, last in _UNSEEN_RANGES for code in range(first, last + 1)
 )
 _MOST_SPELLED_OUT = 20
+_CONTROLS: Final = {code: None for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
 
 def whole(text: str) -> str:
@@ -42,6 +43,11 @@ def whole_strings(value: Any) -> Any:
             return {whole(key): whole_strings(item) for key, item in items}
         case _:
             return value
+
+
+def printable(text: str) -> str:
+    """Without control characters but line breaks and tabs: a terminal would obey them."""
+    return text.translate(_CONTROLS)
 
 
 def is_visible(text: str) -> bool:

@@ -15,14 +15,13 @@ from telegramify_markdown.entity import MessageEntity
 
 from channels.chunking import Part, Span, units
 from channels.telegram.escape import literal
-from channels.text import is_visible, spelled_out, whole
+from channels.text import is_visible, printable, spelled_out, whole
 
 log = logging.getLogger(__name__)
 
 _CODE = frozenset({"code", "pre"})
 _QUOTES = frozenset({"blockquote", "expandable_blockquote"})
 _STYLES = frozenset({"bold", "italic", "underline", "strikethrough"})
-_CONTROL = {code: None for code in range(32) if chr(code) not in "\n\t"}
 _NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f]")
 
 
@@ -62,7 +61,7 @@ def render(markdown: str) -> Part:
 def _clean(markdown: str) -> str:
     """Line ends as `\\n`, no other control characters than tabs, pairs of surrogates joined, lone
     ones replaced."""
-    return whole(markdown.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL))
+    return whole(printable(markdown.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _write_out_links(text: str, entities: Iterable[MessageEntity]) -> Part:

@@ -69,9 +69,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_piped_conversation_is_read_in_order_and_ends(typed) -> None:
-    terminal = typed(b"hello\n\n/ask what?\n /new\n")
+    terminal = typed(b"hello\n\n/ask\twhat?\n /new\n")
     await terminal.run()
-    assert [m.text for m in terminal.received] == ["hello", "/ask what?", "/new"]
+    assert [m.text for m in terminal.received] == ["hello", "/ask\twhat?", "/new"]
     assert [m.command and m.command.name for m in terminal.received] == [None, "ask", "new"]
     assert len({m.event for m in terminal.received}) == 3
     assert terminal.idles == 4, "after each line, and at the end"

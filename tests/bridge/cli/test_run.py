@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
@@ -55,6 +56,34 @@ async def test_a_piped_conversation_is_only_its_answers(
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "d").glob("*.db*")}
     assert modes
     assert set(modes.values()) == {0o600}
+
+
+async def test_a_terminal_obeys_nothing_that_a_model_says(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("\x1b]0;title\x07A\x1b[2J\ttab\x9b31m")
+    code, out, errors = await piped("chat", cwd=tmp_path, env=env, typed="hi\n")
+    assert (code, out, errors) == (0, "]0;titleA[2J\ttab31m\n", "")
+
+
+async def test_whoever_reads_only_the_beginning_gets_no_complaint(
+    llm: AnthropicServer, env: dict[str, str], tmp_path: Path
+) -> None:
+    llm.answer("One.")
+    reads, writes = os.pipe()
+    os.close(reads)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bridge", "chat"),
+        cwd=tmp_path,
+        env=env,
+        stdin=PIPE,
+        stdout=writes,
+        stderr=PIPE,
+    )
+    os.close(writes)
+    async with asyncio.timeout(30):
+        _, errors = await process.communicate(b"hi\n")
+    assert (process.returncode, errors) == (0, b"")
 
 
 async def test_bytes_that_are_no_text_lose_no_line(
