@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from weakref import WeakValueDictionary
 
-from bridge.memory_calls import Ask, CallFailed, MemoryCalls, PutOff
+from bridge.memory_calls import Ask, CallFailed, CutOff, MemoryCalls, PutOff
 from memory.consolidate import Applied, apply, report
 from memory.consolidate import Night as Judged
 from memory.daily import DailyFiles
-from memory.fact_files import FactFiles
+from memory.fact_files import FactFiles, digest_of
 from memory.facts import Lines, facts, render
 from memory.flush import Note
 from memory.flush import notes as notes_of
@@ -57,8 +57,13 @@ class _Progress:
     before: int
     lost: int = 0
 
-    def take(self, applied: Applied) -> None:
+    def take(self, applied: Applied, found: str, left_as: str) -> None:
+        """What passed of a piece made of the file `found` the one `left_as`."""
         night = self.night
+        if found == left_as:
+            found, left_as = night.found, night.left_as
+        elif night.left_as:
+            found = night.found if night.left_as == found else ""
         self.lost += applied.lost
         self.night = replace(
             night,
@@ -66,6 +71,8 @@ class _Progress:
             merged=night.merged + applied.count("merge"),
             corrected=night.corrected + applied.count("correct"),
             dropped=night.dropped + applied.count("drop"),
+            found=found,
+            left_as=left_as,
         )
 
 
@@ -103,9 +110,16 @@ class Consolidation:
         notes = [note for part in unread for note in part.notes]
         left = list(notes)
         try:
+            most = len(left)
             while left:
-                piece = await self._piece(scope, left)
-                await self._ask(scope, session, piece, zone, progress)
+                piece = (await self._piece(scope, left))[:most]
+                try:
+                    await self._ask(scope, session, piece, zone, progress)
+                except CutOff:
+                    if len(piece) == 1:
+                        raise
+                    most = len(piece) // 2
+                    continue
                 left = left[len(piece) :]
                 await stores.nights.read(scope, _read_until(unread, piece[-1]))
         except PutOff as error:
@@ -162,8 +176,9 @@ class Consolidation:
                 continue  # what was forgotten during the call comes back by nobody's answer
             proposal = read_proposal(answer, len(told))
             most = max(LEAST_LOST, int(progress.before * self._most_lost)) - progress.lost
-            applied = await self._apply(scope, proposal, Judged(day, shown, told, forgotten, most))
-            progress.take(applied)
+            judged = Judged(day, shown, told, forgotten, most)
+            applied, found, left_as = await self._apply(scope, proposal, judged)
+            progress.take(applied, found, left_as)
             if applied.done:
                 await stores.changed(scope)
             await self._note_changes(scope, day, report(applied, told))
@@ -180,14 +195,18 @@ class Consolidation:
         standing = [note for note in notes if (note.day, note.who, note.text) in there]
         return [note for note in standing if not forgotten.covers(note.text)], forgotten
 
-    async def _apply(self, scope: str, proposal: Sequence[Change], judged: Judged) -> Applied:
-        """What passes, by what is to be forgotten at the moment of the change."""
+    async def _apply(
+        self, scope: str, proposal: Sequence[Change], judged: Judged
+    ) -> tuple[Applied, str, str]:
+        """What passes, by what is to be forgotten at the moment of the change; and digests of the file
+        before and after."""
         loop, tombstones = asyncio.get_running_loop(), self._stores.tombstones
 
-        def change(lines: Lines) -> tuple[Lines, Applied]:
+        def change(lines: Lines) -> tuple[Lines, tuple[Applied, str, str]]:
             # On a thread that holds the scope's lock: nothing is forgotten in between.
             now = asyncio.run_coroutine_threadsafe(tombstones.of(scope), loop).result()
-            return apply(lines, proposal, replace(judged, forgotten=now))
+            made, applied = apply(lines, proposal, replace(judged, forgotten=now))
+            return made, (applied, digest_of(lines), digest_of(made))
 
         return await self._stores.files.change(scope, change)
 

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from bridge.inbound import load
-from bridge.memory_calls import WAIT_S, Ask, CallFailed, MemoryCalls, PutOff
+from bridge.memory_calls import WAIT_S, Ask, CallFailed, CutOff, MemoryCalls, PutOff
 from bridge.sharing import Sharing
 from bridge.speakers import plain_name
 from channels.base import Address
@@ -36,7 +36,7 @@ from memory.flush import (
     spans,
     without,
 )
-from memory.flushed import FlushMarks, Waiting
+from memory.flushed import MOST_AT_ONCE, FlushMarks, Waiting
 from memory.note_taking import INSTRUCTIONS, NOTES_TOKENS, chunks, prompt
 from memory.tombstones import Forgotten, Tombstones
 
@@ -184,7 +184,7 @@ class Flushing:
         return lock
 
     async def _flush(self, session: int, whose: _Whose, *, urgent: bool) -> int:
-        written = 0
+        written, most = 0, MOST_AT_ONCE
         while True:
             waiting = await self._marks.waiting(session)
             if not waiting.messages:
@@ -192,8 +192,14 @@ class Flushing:
             if await self._recovered(session, whose, waiting):
                 continue
             forgotten = await self._tombstones.of(whose.scope)
-            made = self._first_piece(whose, waiting, forgotten)
-            items = await self._items(session, made, whose.zone, urgent=urgent)
+            made = self._first_piece(whose, waiting, forgotten, most)
+            try:
+                items = await self._items(session, made, whose.zone, urgent=urgent)
+            except CutOff:
+                if len(made.lines) == 1:
+                    raise
+                most = len(made.lines) // 2
+                continue
             is_outdated = partial(self._is_outdated, session, whose, made, forgotten)
             try:
                 for entry in entries(made.lines, items, session, forgotten):
@@ -228,9 +234,12 @@ class Flushing:
                     return True
         return False
 
-    def _first_piece(self, whose: _Whose, waiting: Waiting, forgotten: Forgotten) -> Batch:
-        """As many messages as the model can read at once, without what was to be forgotten."""
-        messages = waiting.messages
+    def _first_piece(
+        self, whose: _Whose, waiting: Waiting, forgotten: Forgotten, most: int
+    ) -> Batch:
+        """As many messages as the model can read at once, and `most`, without what was to be
+        forgotten."""
+        messages = waiting.messages[:most]
         made = self._batch(messages, whose, waiting.foreign)
         if self._calls is not None:
             sizes = self._calls.model.sizes
@@ -254,6 +263,8 @@ class Flushing:
             if not urgent:
                 raise
         except CallFailed as error:
+            if isinstance(error, CutOff) and len(made.lines) > 1 and not urgent:
+                raise  # less is asked about
             self._failures[session] = self._failures.get(session, 0) + 1
             if not urgent and self._failures[session] < MOST_FAILURES:
                 raise

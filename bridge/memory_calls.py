@@ -39,6 +39,10 @@ class CallFailed(Exception):
         self.refusal = refusal
 
 
+class CutOff(CallFailed):
+    """Only a part of the answer has come: of less there may be all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What a chat may use; `zone`: where its days begin."""
@@ -146,7 +150,7 @@ class MemoryCalls:
             zone = ask.zone if allowance is None else allowance.zone
             await self._book(replace(ask, zone=zone), request, completed, outcome)
         if completed is None or completed.stop_reason in _CUT:
-            raise CallFailed("the answer was cut off")
+            raise CutOff("the answer was cut off")
         return completed.message.text.strip()
 
     async def _stream(self, request: ModelRequest) -> Completed | None:

@@ -21,6 +21,7 @@ class MemoryPresses:
 
     def __init__(self, services: TurnServices, rights: Rights, commands: MemoryCommands) -> None:
         self._notebook = services.notebook
+        self._nights = services.memory.nights
         self._folders = services.folders
         self._sharing = services.memory.sharing
         self._rights = rights
@@ -55,7 +56,9 @@ class MemoryPresses:
     async def _undo_night(self, message: InboundMessage, night: date, say: Say) -> Answer:
         if not await self._rights.over_all(message):
             return Answer(say("admins_only"))
-        changed = await self._notebook.undo_night(self._sharing.chat(message.address), night)
+        chat = self._sharing.chat(message.address)
+        traces = await self._nights.traces(chat.scope, night)
+        changed = await self._notebook.undo_night(chat, traces)
         return Answer(undone_lines(*changed, say), spent=True, apart=True)
 
     async def _delete(self, message: InboundMessage, first: int, last: int, say: Say) -> Answer:

@@ -74,6 +74,11 @@ class FactFiles:
         kept, or somebody has changed the file since."""
         return await asyncio.to_thread(self._undo, self._path(scope))
 
+    async def undo_to(self, scope: str, found: str, left_as: str) -> tuple[Lines, Lines]:
+        """Take all changes back that made of the file `found` the one `left_as` (digests); the lines
+        before and after. Raises `FactsRefused`: it is another one by now, or a version is missing."""
+        return await asyncio.to_thread(self._undo_to, self._path(scope), found, left_as)
+
     async def change(self, scope: str, change: Callable[[Lines], tuple[Lines, T]]) -> T:
         """Carry out `change` on the lines as they are; what it gives beside them. Called again when
         somebody changes the file meanwhile. Raises what it raises, and `FactsRefused`."""
@@ -114,6 +119,27 @@ class FactFiles:
                     return gone
         raise FactsRefused("changed")
 
+    def _undo_to(self, path: Path, found: str, left_as: str) -> tuple[Lines, Lines]:
+        with locked(path.parent):
+            current = earlier = read(path)
+            if not found or versions.digest(current) != left_as:
+                raise FactsRefused("changed_since")
+            steps: list[Path] = []
+            for version in versions.versions(path.parent):
+                if versions.digest(earlier) == found and steps:
+                    break
+                if version.after != versions.digest(earlier):
+                    continue  # of a change that did not come to be
+                earlier = read(version.path)
+                steps.append(version.path)
+            if versions.digest(earlier) != found:
+                raise FactsRefused("nothing_to_undo")
+            if not replace(path, current, earlier):
+                raise FactsRefused("changed")
+            for step in steps:
+                step.unlink()
+            return _lines(current), _lines(earlier)
+
     def _undo(self, path: Path) -> tuple[Lines, Lines]:
         with locked(path.parent):
             current = read(path)
@@ -127,6 +153,11 @@ class FactFiles:
                 raise FactsRefused("changed")
             version.path.unlink()
             return _lines(current), _lines(earlier)
+
+
+def digest_of(lines: Lines) -> str:
+    """What names a file of these lines (`memory.versions`)."""
+    return versions.digest(_bytes(lines))
 
 
 def saying(line: Line) -> str:

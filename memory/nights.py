@@ -23,7 +23,9 @@ EDITED_WITHIN = timedelta(
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """How the newest night of a scope went. `failures`: refused proposals in a row."""
+    """How the newest night of a scope went. `failures`: refused proposals in a row. `found`, `left_as`:
+    digests of `MEMORY.md` before its first change and after its last (`memory.versions`); empty where
+    it made none, or somebody else one in between."""
 
     day: date
     outcome: Outcome
@@ -33,6 +35,8 @@ class Night:
     corrected: int = 0
     dropped: int = 0
     failures: int = 0
+    found: str = ""
+    left_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +100,27 @@ class Nights:
         await self._database.write(op)
 
     async def note(self, scope: str, night: Night) -> None:
-        """Keep how it went. One that changed something is to be told; until then it stands."""
-        values = (
-            *(scope, night.day.isoformat(), stamp(), night.outcome, night.reason),
-            *(night.added, night.merged, night.corrected, night.dropped, night.failures),
-            int(night.outcome != "changed"),
-        )
+        """Keep how it went. One that changed something is to be told; until then it stands. With what
+        else was done for the same day it is taken back as one."""
 
         def op(connection: sqlite3.Connection) -> None:
+            found, left_as = night.found, night.left_as
+            earlier = connection.execute(
+                "SELECT found, left_as FROM nights WHERE scope = ? AND day = ?",
+                (scope, night.day.isoformat()),
+            ).fetchone()
+            if earlier is not None and found in ("", earlier["left_as"]):
+                found, left_as = earlier["found"], left_as or earlier["left_as"]
+            values = (
+                *(scope, night.day.isoformat(), stamp(), night.outcome, night.reason),
+                *(night.added, night.merged, night.corrected, night.dropped, night.failures),
+                *(int(night.outcome != "changed"), found, left_as),
+            )
             connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
             connection.execute(
                 "INSERT INTO nights (scope, day, at, outcome, reason, added, merged, corrected,"
-                " dropped, failures, told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " dropped, failures, told, found, left_as)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
 
@@ -121,6 +134,14 @@ class Nights:
             (scope,),
         )
         return _night(rows[0]) if rows else None
+
+    async def traces(self, scope: str, day: date) -> tuple[str, str] | None:
+        """What the night of that day found and left of `MEMORY.md`, None where another was newer."""
+        rows = await self._database.read(
+            "SELECT found, left_as FROM nights WHERE scope = ? AND day = ?",
+            (scope, day.isoformat()),
+        )
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     async def to_tell_in(self, chat: ChatScope, since: datetime) -> Night | None:
         """As `to_tell`; a night of a shared memory is told in each of its chats."""

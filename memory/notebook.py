@@ -11,7 +11,7 @@ from pathlib import Path
 from memory.authors import Authors, Member, Receipt, note
 from memory.database import Database
 from memory.fact_files import FactFiles
-from memory.facts import Fact, FactsRefused, facts, find
+from memory.facts import Fact, FactsRefused, Lines, facts, find
 from memory.forgetting import Forgetting
 from memory.indexing import Indexer
 from memory.said_before import SaidBefore
@@ -88,23 +88,24 @@ class Notebook:
             raise FactsRefused("changed_since")
         await self.refresh(chat)
 
-    async def undo_night(self, chat: ChatScope, day: date) -> tuple[list[Fact], list[Fact]]:
-        """As `undo`, as long as it is the night of that day that is taken back. Raises
-        `FactsRefused`."""
-        later = await self._database.read(
-            "SELECT 1 FROM nights WHERE scope = :scope AND day <> :day UNION ALL"
-            " SELECT 1 FROM memory_changes c JOIN nights n ON n.scope = c.scope"
-            " WHERE c.scope = :scope AND c.at > n.at",
-            {"scope": chat.scope, "day": day.isoformat()},
-        )
-        if later:
+    async def undo_night(
+        self, chat: ChatScope, night: tuple[str, str] | None
+    ) -> tuple[list[Fact], list[Fact]]:
+        """As `undo`, all that a night has done (`Nights.traces`), as long as nothing came after it.
+        Raises `FactsRefused`."""
+        if night is None:
             raise FactsRefused("changed_since")
-        return await self.undo(chat)
+        return await self._undone(chat, await self.files.undo_to(chat.scope, *night))
 
     async def undo(self, chat: ChatScope) -> tuple[list[Fact], list[Fact]]:
         """Take the last change of `MEMORY.md` back: entries that are gone now, and those that are there
         again. Raises `FactsRefused`."""
-        before, after = (facts(lines) for lines in await self.files.undo(chat.scope))
+        return await self._undone(chat, await self.files.undo(chat.scope))
+
+    async def _undone(
+        self, chat: ChatScope, changed: tuple[Lines, Lines]
+    ) -> tuple[list[Fact], list[Fact]]:
+        before, after = (facts(lines) for lines in changed)
         await self.refresh(chat)
         return [f for f in before if f not in after], [f for f in after if f not in before]
 

@@ -19,6 +19,7 @@ from bridge.memory_calls import WAIT_S, Ask, MemoryCalls
 from bridge.memory_jobs import CONSOLIDATION
 from memory.authors import Member
 from memory.fact_files import FactFiles
+from memory.facts import FactsRefused
 from memory.flush import Entry
 from memory.lines import Ref
 from memory.notebook import Notebook
@@ -27,7 +28,7 @@ from memory.tombstones import bury
 from memory.versions import versions
 from memory.words import normalised, words
 from tests.bridge.memory_bed import SCOPE, MemoryBed, memory_bed
-from tests.bridge.memory_models import Misbehaving, asked_about, faithful, propose
+from tests.bridge.memory_models import Misbehaving, asked_about, faithful, notes, propose
 
 DAY = date(2026, 11, 30)
 
@@ -218,6 +219,38 @@ async def test_notes_that_do_not_fit_are_read_in_pieces(tmp_path: Path) -> None:
         assert len(it.asked) > 1
         read = [text for request in it.provider.requests for _, text in asked_about(request)]
         assert len(read) == len(set(read)) == 1500
+
+
+async def test_a_day_too_full_for_one_answer_is_noted_and_tidied_in_pieces_and_undone_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(request: ModelRequest) -> str:
+        return (faithful if "<notes>" in request.messages[-1].text else notes)(request)
+
+    async with memory_bed(tmp_path, answer) as it:
+        session, book = await it.session(), Notebook(it.database, it.folder)
+
+        async def capped(request: ModelRequest) -> Completed:
+            text = answer(request)
+            return Completed(
+                assistant_text(text), "length" if len(text) > 400 else "end", Usage(1, 1)
+            )
+
+        monkeypatch.setattr(it.calls, "_stream", capped)
+        chat, by = ChatScope(SCOPE, "fake", "1", "7"), Member("7", "Ana", may_change_all)
+        await book.remember(chat, by, "has a cat", DAY)
+        for number in range(20):
+            said = user_text(f"I own book{number} of the series"), assistant_text("ok")
+            await it.say(session, *said, run=f"r{number}")
+        await it.flush(session)
+        night = await it.night(session, DAY)
+        assert (night.outcome, night.added) == ("changed", 20)
+        traces = await it.nights.traces(SCOPE, DAY)
+        gone, back = await book.undo_night(chat, traces)
+        assert (len(gone), back) == (20, [])
+        with pytest.raises(FactsRefused, match="changed_since"):
+            await book.undo_night(chat, traces)
+        assert await it.known() == ["has a cat"], "another press takes nothing else back"
 
 
 async def test_a_night_that_dies_between_two_pieces_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from agent.messages import JsonObject, user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from channels.testing import FakeReply
+from memory.fact_files import digest_of
 from memory.nights import Night
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed
@@ -223,16 +224,20 @@ async def test_a_night_is_shown_and_taken_back_by_buttons(tmp_path: Path) -> Non
     async with bed(tmp_path, ["One.", "Two."]) as it:
         scope = "person:fake:bot:1"
         await say(it, "/remember likes tea")
-        await it.services.notebook.files.add(scope, date(2026, 11, 30), "Ana", "likes coffee")
-        await it.services.memory.nights.note(scope, Night(date(2026, 11, 30), "changed", added=1))
+        files, day = it.services.notebook.files, date(2026, 11, 30)
+        found = digest_of(await files.load(scope))
+        await files.add(scope, day, "Ana", "likes coffee")
+        left_as = digest_of(await files.load(scope))
+        night = Night(day, "changed", added=1, found=found, left_as=left_as)
+        await it.services.memory.nights.note(scope, night)
         await it.ask("hi")
         assert "likes coffee" in await press(it, "Show")
         assert "– **2** likes coffee" in await press(it, "Undo")
         assert "likes coffee" not in await say(it, "/memory")
         await say(it, "/remember has a cat")
-        night = next(r for r in it.channel.replies if "Show" in _labels(r))
+        shown = next(r for r in it.channel.replies if "Show" in _labels(r))
         before = len(it.channel.notices)
-        await it.bridge.receive(it.channel.press(night, button=1))
+        await it.bridge.receive(it.channel.press(shown, button=1))
         await it.until(lambda: len(it.channel.notices) > before)
         assert "cannot be taken back by itself" in it.channel.notices[-1]
         assert "has a cat" in await say(it, "/memory")
