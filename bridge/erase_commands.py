@@ -4,6 +4,8 @@ nowhere."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -12,9 +14,10 @@ from bridge.chats import place_of
 from bridge.erasing import Busy, Eraser, Found
 from bridge.limits.policies import zone_of
 from bridge.rights import Rights
+from bridge.sharing import Sharing
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
-from channels.base import Button, InboundMessage
+from channels.base import Address, Button, InboundMessage
 from memory.chats import ChatPlace
 from memory.conversations import SessionPlace
 
@@ -24,6 +27,29 @@ MOST_SHOWN = 20  # lines about a person; how many more there are is said
 What = Literal["me", "chat"]
 _COMMAND: Final = {"me": "privacy", "chat": "memory"}
 _TYPED: Final = ("", "yes", "for good")  # what takes each step where there are no buttons
+
+
+class Groups:
+    """Which groups a person reads, as the platforms say now."""
+
+    def __init__(self, rights: Rights, sharing: Sharing) -> None:
+        self._rights = rights
+        self._sharing = sharing
+
+    async def of(self, person: str, places: Sequence[ChatPlace]) -> set[ChatPlace]:
+        """Those that the person is in."""
+        answers = await asyncio.gather(
+            *(self._rights.reads(_group(place), person) for place in places)
+        )
+        return {place for place, reads in zip(places, answers, strict=True) if reads}
+
+    def shares(self, place: ChatPlace) -> bool:
+        """Whether the group has its memory together with others."""
+        return self._sharing.audience(_group(place)) == "shared"
+
+
+def _group(place: ChatPlace) -> Address:
+    return Address(place.channel, place.account, place.chat, None, private=False)
 
 
 class EraseCommands:
@@ -99,7 +125,8 @@ class EraseCommands:
     async def _found(self, message: InboundMessage) -> Found:
         """All that there is of the sender; the private chat that this comes from is one of theirs."""
         here = self._here(message)
-        found = await self._eraser.find(message.address.channel, message.sender.id)
+        groups = Groups(self._rights, self._services.memory.sharing)
+        found = await self._eraser.find(message.address.channel, message.sender.id, groups)
         return found if here in found.private else found.with_private(here)
 
     def _here(self, message: InboundMessage) -> ChatPlace:
@@ -116,12 +143,17 @@ class EraseCommands:
 
 def _told(found: Found, say: Say) -> str:
     """What goes; lines about the person in chats of several first of all."""
-    lines = [line for trace in found.shared for line in trace.lines] + list(found.together)
-    if not found.shared and not lines:
+    lines = [line for trace in found.shared if trace.inside for line in trace.lines]
+    lines += found.together if found.inside else ()
+    unseen = sum(len(trace.lines) for trace in found.shared if not trace.inside)
+    unseen += 0 if found.inside else len(found.together)
+    if not found.shared and not lines and not unseen:
         return say("erase_me", shared="")
     questions = sum(trace.questions for trace in found.shared)
     shown = [f"> {line}" for line in lines[:MOST_SHOWN]]
     if len(lines) > MOST_SHOWN:
         shown.append(say("erase_more", count=len(lines) - MOST_SHOWN))
+    if unseen or not all(trace.inside for trace in found.shared):
+        shown.append("\n" + say("erase_unseen", count=unseen))
     shared = say("erase_me_shared", questions=questions, count=len(lines))
     return say("erase_me", shared="\n\n".join(filter(None, (shared, "\n".join(shown)))))

@@ -16,7 +16,6 @@ from typing import Protocol
 from bridge.holds import Holds
 from bridge.memory_parts import MemoryParts
 from bridge.session import chat_key, memory_scope
-from bridge.speakers import plain_name
 from bridge.storing import Storing
 from channels.base import Address
 from memory.chats import ChatPlace, Chats
@@ -35,17 +34,30 @@ class Busy(Exception):
 @dataclass(frozen=True, slots=True)
 class Found:
     """What there is of a person: their private chats, traces in those that they share with others, and
-    lines of the memory that groups have `together`."""
+    lines of the memory that groups have `together`, which they may see while `inside` of one."""
 
     person: Person
     private: tuple[ChatPlace, ...]
     shared: tuple[Trace, ...]
     together: tuple[str, ...] = ()
+    inside: bool = True
 
     def with_private(self, place: ChatPlace) -> Found:
         """And this chat, which is one of theirs."""
         shared = tuple(trace for trace in self.shared if trace.place != place)
-        return Found(self.person, (*self.private, place), shared, self.together)
+        return Found(self.person, (*self.private, place), shared, self.together, self.inside)
+
+
+class Inside(Protocol):
+    """Which groups somebody reads now: what stands in the memory of others is not for them."""
+
+    async def of(self, person: str, places: Sequence[ChatPlace]) -> set[ChatPlace]:
+        """Those of the places that the person is in, as the platform says; in doubt they are not."""
+        ...
+
+    def shares(self, place: ChatPlace) -> bool:
+        """Whether the group has its memory together with others."""
+        ...
 
 
 class Quiet(Protocol):
@@ -86,29 +98,32 @@ class Eraser:
         """The chats of that id of which something is stored: one for each of the channel's accounts."""
         return await self._traces.places(channel, chat)
 
-    async def find(self, channel: str, person: str) -> Found:
-        """What there is of a person on a channel."""
-        names = {plain_name(name) for name in await self._traces.names(channel, person)}
-        known = Person(channel, person, frozenset(names - {plain_name("")}))
+    async def find(self, channel: str, person: str, groups: Inside | None = None) -> Found:
+        """What there is of a person on a channel; without `groups` for the operator, who may see it
+        all."""
+        known = Person(channel, person)
         private, shared = await self._traces.chats(channel, person)
-        traces = [await self._traces.trace(known, place) for place in shared]
-        together = await self._traces.together(known)
-        return Found(known, tuple(private), tuple(traces), together)
+        member_of = set(shared) if groups is None else await groups.of(person, shared)
+        traces = [
+            await self._traces.trace(known, place, inside=place in member_of) for place in shared
+        ]
+        inside = groups is None or any(map(groups.shares, member_of))
+        together = await self._traces.together(known, inside=inside)
+        return Found(known, tuple(private), tuple(traces), together, inside)
 
     async def person(self, found: Found, by: str) -> None:
         """All of a person: their private chats as a whole, and what they have left in others."""
-        shared = [trace.place for trace in found.shared]
-        places = [*found.private, *shared]
+        places = [*found.private, *(trace.place for trace in found.shared)]
         async with self._quiet(places, together=bool(found.together)):
             self._forget(found.person.channel, found.person.id)
             # First: whose its lines are is known by messages that go then.
-            await self._traces.erase_together(found.person)
+            await self._traces.erase_together(found.person, inside=found.inside)
             for place in found.private:
                 await self._chat(place, by)
-            for place in shared:
-                keys = await self._traces.session_keys(found.person, place)
+            for trace in found.shared:
+                keys = await self._traces.session_keys(found.person, trace.place)
                 await self._folders.erase(TRANSCRIPTS, keys)
-                await self._traces.erase_in(found.person, place)
+                await self._traces.erase_in(found.person, trace.place, inside=trace.inside)
             await self._traces.finish(found.person, by)
 
     def until(self, storing: Storing, now: datetime) -> datetime | None:

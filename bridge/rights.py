@@ -12,6 +12,7 @@ from bridge.speakers import plain_name
 from channels.base import Address, Channel, InboundMessage
 
 TITLE_WAIT_S: Final = 2.0  # for the name of a group
+MEMBER_WAIT_S: Final = 5.0  # for whether somebody is in one
 
 
 class Rights:
@@ -29,6 +30,14 @@ class Rights:
         except TimeoutError:
             return None
         return plain_name(title) if title else None
+
+    async def reads(self, address: Address, person: str) -> bool:
+        """Whether they are in that group now; where that is not known in time they are not."""
+        try:
+            async with asyncio.timeout(MEMBER_WAIT_S):
+                return bool(await self._channels[address.channel].membership.is_in(address, person))
+        except TimeoutError:
+            return False
 
     async def is_among(self, people: People, message: InboundMessage) -> bool:
         """Whether they are meant by that; everybody is in their private chat, and owners always."""

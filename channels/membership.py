@@ -30,6 +30,10 @@ class Membership(Protocol):
         """Whether the person is in this chat; an empty `chat`: a full member of the workspace."""
         ...
 
+    async def is_in(self, to: Address, person: str) -> bool | None:
+        """Whether the person reads what is written in this chat: asked anew."""
+        ...
+
     async def title(self, to: Address) -> str | None:
         """What the chat calls itself: untrusted text."""
         ...
@@ -61,6 +65,10 @@ class Alone:
         return False
 
     async def is_member(self, to: Address, person: str) -> bool | None:
+        """There is one person."""
+        return True
+
+    async def is_in(self, to: Address, person: str) -> bool | None:
         """There is one person."""
         return True
 

@@ -153,6 +153,10 @@ class FakeMembership:
         members = self.members.get(to.chat)
         return None if members is None else person in members
 
+    async def is_in(self, to: Address, person: str) -> bool | None:
+        """As set; where nothing is, everybody is."""
+        return person in self.members.get(to.chat, {person})
+
     async def title(self, to: Address) -> str | None:
         """As set."""
         return self.titles.get(to.chat)

@@ -1,27 +1,22 @@
 """Whether a line of a memory is by a person or about them, so that they may have it forgotten.
 
-By the platform's id wherever that is known. A name counts only when nobody else in the chat has
-used it, and when the person had it before the line was written: whoever takes another's name gains
-nothing. Nor does who takes a word for a name: it must stand as a name does."""
+By the platform's id wherever that is known. A name counts only as far as `memory.own_names` says that
+it proves something: whoever takes another's name, or a word for a name, gains nothing."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
 from datetime import date
 
 from memory.database import Database
 from memory.lines import said
+from memory.own_names import own_names
 from memory.scopes import ChatScope
-from memory.telling import is_ordinary
 from memory.together import chats_of
 from memory.tombstones import hash_of
-from memory.words import normalised
 
 SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
-_SHORTEST = 2  # letters of a name
-_NO_NAME_AFTER = re.compile(r"\b(?:the|an?|on|at|in|this|next|last|every|each|no|my|our)\s+$", re.I)
 
 
 class Concerned:
@@ -39,18 +34,6 @@ class Concerned:
             )
 
         return await self._database.look(look)
-
-
-def stands_in(name: str, text: str) -> bool:
-    """As a word with a capital that follows no article and no preposition of place or time; in scripts
-    without spaces between words wherever it stands. One letter tells nothing, nor does a word of every
-    text."""
-    if len(name) < _SHORTEST or name[0].islower() or is_ordinary(name):
-        return False
-    if not name.isascii():
-        return name in text
-    found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return any(_NO_NAME_AFTER.search(text[: each.start()]) is None for each in found)
 
 
 def _written(connection: sqlite3.Connection, chat: ChatScope, text: str, day: date) -> str:
@@ -82,27 +65,8 @@ def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text
 
 
 def _names(
-    connection: sqlite3.Connection, chat: ChatScope, person: str, text: str, before: str
+    connection: sqlite3.Connection, chat: ChatScope, person: str, text: str, written: str
 ) -> bool:
     """Whether a name that is theirs alone, and was before that time, stands in it."""
-    mine = names_alone(connection, chats_of(connection, chat), chat.channel, person)
-    return any(since < before and stands_in(name, text) for name, since in mine.items())
-
-
-def names_alone(
-    connection: sqlite3.Connection, chats: Iterable[ChatScope], channel: str, person: str
-) -> dict[str, str]:
-    """The names that the person, and nobody else, has used in these chats, and since when."""
-    mine, others = dict[str, str](), set[str]()
-    for each in chats:
-        rows = connection.execute(
-            "SELECT json_extract(body, '$.sender.name') AS name, person, MIN(received_at) FROM inbox"
-            " WHERE channel = ? AND account = ? AND chat = ? AND json_valid(body) GROUP BY 1, 2",
-            (each.channel, each.account, each.chat),
-        )
-        for name, who, since in rows:
-            if (each.channel, who) != (channel, person):
-                others.add(normalised(str(name)))
-            elif name:
-                mine[str(name)] = min(str(since), mine.get(str(name), str(since)))
-    return {name: since for name, since in mine.items() if normalised(name) not in others}
+    names = own_names(connection, chats_of(connection, chat), chat.channel, person)
+    return any(name.stands_in(text, written) for name in names)

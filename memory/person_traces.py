@@ -1,8 +1,9 @@
 """What a person has left in the chats that others share: found first, so that it can be shown, then
 erased.
 
-A line of a memory file is about somebody when they had it written, when it names them as who said it,
-when it rests on a message of theirs, or when their name stands in it.
+A line of a memory file is theirs when they had it written, when it rests on a message of theirs, or
+when a name that proves it (`memory.own_names`) stands in it or before it. Somebody outside of the
+chat sees none of its lines, and a name in what others have said counts for nothing then.
 """
 
 from __future__ import annotations
@@ -12,68 +13,67 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from memory import versions
 from memory.chats import ChatPlace
-from memory.concerned import SOURCES, names_alone, stands_in
+from memory.concerned import SOURCES
 from memory.copies import AllCopies, Taken, copies_of, take_out
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import Fact, parse
 from memory.files import locked, names, read, replace
-from memory.lines import said
+from memory.lines import said, sayings
 from memory.moving import drop_index
+from memory.own_names import OwnName, own_names
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
 from memory.tombstones import Forgotten, hash_of
-from memory.words import contains, normalised
 
 TRIES = 5  # while somebody saves a file again and again
 _ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
 _CHANGED = re.compile(r"\s*- [a-z ]+: \*\*[0-9]{1,6}\*\* (.*?)(?: · .*)?$")  # as a night tells it
+_PARTS = re.compile(r" · |[:;] (?:was )?\*\*[0-9]{1,6}\*\* |: (?=was )")
 _SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody on a channel. `names`: what they have called themselves, as memory files write it."""
+    """Somebody on a channel."""
 
     channel: str
     id: str
-    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What tells that a line is about the person, in one chat: names that are theirs alone, with the
-    day since when, hashes of what they and others had written, their messages and all others that are
-    stored. A name that stands in a line tells nothing of what was written before they had it."""
+    """What tells that a line is about the person, in one chat: their names, hashes of what they and
+    others had written, their messages and all others that are stored; `written`: when the texts of
+    these hashes were. `inside`: whether the person is in the chat."""
 
-    names: Mapping[str, str]
+    names: tuple[OwnName, ...]
     hashes: frozenset[str]
     others: frozenset[str]
     messages: frozenset[int]
     known: frozenset[int]
+    written: Mapping[str, str] = field(default_factory=dict[str, str])
+    inside: bool = True
 
     def covers(self, raw: str, day: date | None) -> bool:
-        """Whether this line of a memory file is; `day`: that of the file, where it is one of a day."""
-        fact = next((line.fact for line in parse(raw) if line.fact is not None), None)
-        at = fact.day if fact is not None else day
-        if self._says(raw, fact):
-            return True
-        before = at.isoformat() if at else ""
-        return any(since < before and _stands_in(name, raw) for name, since in self.names.items())
+        """Whether this line of a memory file, that of a day or (None) of what is known for good, is."""
+        fact = _fact(raw)
+        day = fact.day if fact is not None else day
+        return self._says(raw, fact, day) or (self.inside and self._names(raw, fact, day))
 
-    def _says(self, raw: str, fact: Fact | None) -> bool:
+    def _says(self, raw: str, fact: Fact | None, day: date | None) -> bool:
         """Whether they said it."""
         if fact is not None:
             hashed = hash_of(said(fact.text))
-            theirs = any(who.strip() in self.names for who in fact.who.split(","))
-            return hashed in self.hashes or (theirs and hashed not in self.others)
+            return hashed in self.hashes or (
+                hashed not in self.others and self._signs(fact.who, fact.day)
+            )
         noted = _CHANGED.match(raw)
         if noted is not None and hash_of(said(noted[1])) in self.hashes:
             return True
@@ -82,23 +82,29 @@ class About:
         if sources & self.known:
             return bool(sources & self.messages)
         speakers = _SPEAKERS.match(raw)
-        return speakers is not None and any(
-            name.strip() in self.names for name in speakers[1].split(",")
-        )
+        return speakers is not None and day is not None and self._signs(speakers[1], day)
 
+    def _signs(self, whos: str, day: date) -> bool:
+        """Of what several have said nobody knows which part is whose."""
+        return any(name.signs(who.strip(), day) for name in self.names for who in whos.split(","))
 
-def _stands_in(name: str, raw: str) -> bool:
-    """In what is said; who is named as the speaker is another question."""
-    return stands_in(name, _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw)))
+    def _names(self, raw: str, fact: Fact | None, day: date | None) -> bool:
+        """In what is said; who is named as the speaker is another question."""
+        text = _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw))
+        at = self.written.get(hash_of(said(fact.text))) if fact is not None else None
+        written = at or (day.isoformat() if day is not None else "")
+        return any(name.stands_in(text, written) for name in self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What there is in one shared chat: questions, and lines of memory files."""
+    """What there is in one shared chat: questions, and lines of memory files, which the person may see
+    while `inside`."""
 
     place: ChatPlace
     questions: int
     lines: tuple[str, ...]
+    inside: bool = True
 
 
 class PersonTraces:
@@ -111,15 +117,6 @@ class PersonTraces:
         self._database = database
         self._folder = folder
         self._scope_of = scope_of
-
-    async def names(self, channel: str, person: str) -> set[str]:
-        """What they have called themselves, as far as it is still stored."""
-        rows = await self._database.read(
-            "SELECT DISTINCT json_extract(body, '$.sender.name') FROM inbox"
-            " WHERE channel = ? AND person = ? AND json_valid(body)",
-            (channel, person),
-        )
-        return {str(row[0]) for row in rows if row[0]}
 
     async def chats(self, channel: str, person: str) -> tuple[list[ChatPlace], list[ChatPlace]]:
         """Their private chats with the bot, and the chats that they share with others."""
@@ -147,20 +144,21 @@ class PersonTraces:
         """The keys of the shared chat's sessions in which they have spoken."""
         return [key for _, key in await self._sessions(person, place)]
 
-    async def trace(self, person: Person, place: ChatPlace) -> Trace:
+    async def trace(self, person: Person, place: ChatPlace, *, inside: bool) -> Trace:
         """What there is of them in a shared chat."""
-        about, questions = await self._about(person, place)
+        about, questions = await self._about(person, place, inside=inside)
         scope = self._scope_of(place)
-        return Trace(place, questions, await asyncio.to_thread(self._lines, scope, about))
+        lines = await asyncio.to_thread(self._lines, scope, about)
+        return Trace(place, questions, lines, inside)
 
-    async def together(self, person: Person) -> tuple[str, ...]:
+    async def together(self, person: Person, *, inside: bool) -> tuple[str, ...]:
         """The lines about them in the memory that groups share, whatever groups share it now."""
-        about = await self._about_shared(person)
+        about = await self._about_shared(person, inside=inside)
         return await asyncio.to_thread(self._lines, SHARED, about)
 
-    async def erase_together(self, person: Person) -> None:
+    async def erase_together(self, person: Person, *, inside: bool) -> None:
         """Those lines go: before the chats, whose messages tell whose they are."""
-        about = await self._about_shared(person)
+        about = await self._about_shared(person, inside=inside)
         lines = await asyncio.to_thread(self._lines, SHARED, about)
         copied = Taken(Forgotten(frozenset(filter(None, map(said, lines)))))
         copies = await self._database.look(
@@ -184,9 +182,9 @@ class PersonTraces:
 
         await self._database.write(op)
 
-    async def erase_in(self, person: Person, place: ChatPlace) -> None:
+    async def erase_in(self, person: Person, place: ChatPlace, *, inside: bool) -> None:
         """The lines of the files first: as long as the rows are there, it can be done again."""
-        about, _ = await self._about(person, place)
+        about, _ = await self._about(person, place, inside=inside)
         await asyncio.to_thread(self._drop, self._scope_of(place), about)
         sessions = await self._sessions(person, place)
 
@@ -222,7 +220,7 @@ class PersonTraces:
         )
         return [(int(row[0]), str(row[1])) for row in rows]
 
-    async def _about(self, person: Person, place: ChatPlace) -> tuple[About, int]:
+    async def _about(self, person: Person, place: ChatPlace, *, inside: bool) -> tuple[About, int]:
         sessions = await self._sessions(person, place)
         scope = self._scope_of(place)
 
@@ -233,21 +231,19 @@ class PersonTraces:
                 for run in runs
                 for row in connection.execute("SELECT id FROM messages WHERE run_id = ?", (run,))
             }
-            mine, others = _hashes(connection, scope, person)
+            here = [ChatScope(scope, place.channel, place.account, place.chat)]
             known = connection.execute(
                 "SELECT m.id FROM messages m JOIN sessions s ON s.id = m.session_id"
                 " WHERE s.channel = ? AND s.account = ? AND s.chat = ?",
                 (place.channel, place.account, place.chat),
             )
             every = frozenset(int(row[0]) for row in known)
-            here = [ChatScope(scope, place.channel, place.account, place.chat)]
-            called = _names(connection, here, person)
-            about = About(called, mine, others, frozenset(messages), every)
+            about = _known(connection, here, person, frozenset(messages), every, inside)
             return about, len(runs)
 
         return await self._database.look(look)
 
-    async def _about_shared(self, person: Person) -> About:
+    async def _about_shared(self, person: Person, *, inside: bool) -> About:
         """By their messages in all of the channel's chats: one may share no more."""
         cited = await asyncio.to_thread(self._cited, SHARED)
 
@@ -264,9 +260,8 @@ class PersonTraces:
                 )
             }
             messages = frozenset(id_ for id_, run in known.items() if run in runs)
-            mine, others = _hashes(connection, SHARED, person)
-            called = _names(connection, _groups(connection), person)
-            return About(called, mine, others, messages, frozenset(known))
+            groups = _groups(connection)
+            return _known(connection, groups, person, messages, frozenset(known), inside)
 
         return await self._database.look(look)
 
@@ -284,18 +279,19 @@ class PersonTraces:
         return found
 
     def _lines(self, scope: str, about: About) -> tuple[str, ...]:
-        lines = [
-            (path, line)
-            for path in self._files(scope)
-            for line in read(path).decode("utf-8", "replace").split("\n")
+        found: list[str] = []
+        told: list[str] = []  # what the nights have written of their changes
+        for path in self._files(scope):
+            lines = read(path).decode("utf-8", "replace").split("\n")
+            day = day_of(path.name)
+            found += [line.strip() for line in lines if about.covers(line, day)]
+            told += lines if path.parent.name == CHANGES else []
+        held = [
+            read(version.path) for version in versions.versions(scope_path(self._folder, scope))
         ]
-        found = [line.strip() for path, line in lines if about.covers(line, day_of(path.name))]
-        told = _sayings(found)
-        found += [
-            line.strip()
-            for path, line in lines
-            if path.parent.name == CHANGES and _tells(line, told)
-        ]
+        earlier = (line for data in held for line in data.decode("utf-8", "replace").split("\n"))
+        gone = _gone([*found, *(line for line in earlier if about.covers(line, None))])
+        found += [line.strip() for line in told if _tells(line, gone)]
         return tuple(dict.fromkeys(found))
 
     def _drop(self, scope: str, about: About) -> bool:
@@ -303,38 +299,39 @@ class PersonTraces:
         folder = scope_path(self._folder, scope)
         if not folder.is_dir():
             return False
-        gone = set(self._lines(scope, about))
+        gone = self._lines(scope, about)
         with locked(folder):
             for path in self._files(scope):
-                _rewrite(path, partial(_without, path, about=about, gone=gone))
+                _rewrite(path, _without(path, about, gone))
             for version in versions.versions(folder):
                 held = read(version.path)
-                kept = _without(version.path, held, about, gone)
+                kept = _without(folder / FACTS, about, gone)(held)
                 if kept != held:  # it is no step of a chain any more
                     version.path.unlink()
         return True
 
 
-def _hashes(
-    connection: sqlite3.Connection, scope: str, person: Person
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Of what they had written, and of what only others had."""
+def _known(
+    connection: sqlite3.Connection,
+    chats: Sequence[ChatScope],
+    person: Person,
+    messages: frozenset[int],
+    every: frozenset[int],
+    inside: bool,
+) -> About:
+    """With what they had written there, and what only others had."""
     changes = connection.execute(
-        "SELECT hash, person FROM memory_changes WHERE scope = ?", (scope,)
+        "SELECT hash, person, MIN(at) FROM memory_changes WHERE scope = ? AND kind <> 'forgotten'"
+        " GROUP BY hash, person",
+        (chats[0].scope if chats else SHARED,),
     ).fetchall()
-    mine = frozenset(str(hashed) for hashed, who in changes if who == person.id)
-    return mine, frozenset(str(hashed) for hashed, who in changes if who != person.id) - mine
-
-
-def _names(
-    connection: sqlite3.Connection, chats: Sequence[ChatScope], person: Person
-) -> dict[str, str]:
-    """As files write them, with the day since when."""
-    known = {
-        normalised(name): since[: len("2026-11-30")]
-        for name, since in names_alone(connection, chats, person.channel, person.id).items()
-    }
-    return {name: known[normalised(name)] for name in person.names if normalised(name) in known}
+    mine = frozenset(str(hashed) for hashed, who, _ in changes if who == person.id)
+    others = frozenset(str(hashed) for hashed, who, _ in changes if who != person.id) - mine
+    written: dict[str, str] = {}
+    for hashed, _, at in changes:
+        written[str(hashed)] = min(str(at), written.get(str(hashed), str(at)))
+    names_ = own_names(connection, chats, person.channel, person.id)
+    return About(names_, mine, others, messages, every, written, inside)
 
 
 def _groups(connection: sqlite3.Connection) -> list[ChatScope]:
@@ -356,26 +353,27 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
     raise OSError(f"{path.name} is being edited: nothing more is erased")
 
 
-def _sayings(lines: Iterable[str]) -> set[str]:
-    """What the lines say, normalised: of entries their text alone."""
-    texts = [line.fact.text if line.fact else line.raw for raw in lines for line in parse(raw)]
-    return {words for text in texts if (words := said(text))}
+def _gone(lines: Iterable[str]) -> Forgotten:
+    """What these lines of memory files say."""
+    texts = (fact.text if (fact := _fact(line)) is not None else line for line in lines)
+    return Forgotten(frozenset(words for text in texts for words in sayings(text)))
 
 
-def _tells(line: str, sayings: Iterable[str]) -> bool:
-    """Whether a line of what a night has told tells one of them."""
-    words = normalised(line)
-    return any(contains(words, saying) for saying in sayings)
+def _fact(raw: str) -> Fact | None:
+    return next((line.fact for line in parse(raw) if line.fact is not None), None)
 
 
-def _without(path: Path, data: bytes, about: About, gone: Iterable[str]) -> bytes:
-    """Without the lines about the person, and without those that repeat one of them."""
-    sayings, day = _sayings(gone), day_of(path.name)
-    told = path.parent.name == CHANGES
-    kept: list[bytes] = []
-    for raw in data.split(b"\n"):
+def _tells(raw: str, gone: Forgotten) -> bool:
+    """Whether a line of what a night has changed (`consolidate.report`) tells of it."""
+    return any(said(part) in gone.sayings or gone.covers(part) for part in _PARTS.split(raw))
+
+
+def _without(path: Path, about: About, gone: Iterable[str]) -> Callable[[bytes], bytes]:
+    """Takes out the lines about the person, and those that repeat one of them."""
+    repeated, day = _gone(gone).sayings, day_of(path.name)
+
+    def kept(raw: bytes) -> bool:
         line = raw.decode("utf-8", "replace")
-        if about.covers(line, day) or said(line) in sayings or (told and _tells(line, sayings)):
-            continue
-        kept.append(raw)
-    return b"\n".join(kept)
+        return not about.covers(line, day) and said(line) not in repeated
+
+    return lambda data: b"\n".join(raw for raw in data.split(b"\n") if kept(raw))

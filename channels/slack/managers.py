@@ -58,14 +58,14 @@ async def _made_it(api: SlackApi, to: Address, person: str) -> bool | None:
         user: dict[str, Any] = (await api.read("users.info", {"user": person}))["user"]
         if user.get("deleted") or user.get("is_restricted") or user.get("team_id") != to.account:
             return False
-        return await _is_member(api, to.chat, person)
+        return await is_in_channel(api, to.chat, person)
     except FAILURES as error:
         log.warning("who has made channel %s is not known: %s", to.chat, code_of(error))
         return None
 
 
-async def _is_member(api: SlackApi, channel: str, person: str) -> bool:
-    """Raises one of `FAILURES`."""
+async def is_in_channel(api: SlackApi, channel: str, person: str) -> bool:
+    """Whether it is one of the channel's members. Raises one of `FAILURES`."""
     cursor = ""
     for _ in range(_MOST_PAGES):
         params = {"channel": channel, "limit": _PAGE} | ({"cursor": cursor} if cursor else {})

@@ -11,6 +11,7 @@ from channels.base import Address
 from channels.membership import Standing
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, code_of, is_outside
+from channels.slack.managers import is_in_channel
 from channels.slack.people import People
 
 log = logging.getLogger(__name__)
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 _KEPT = 2_000  # channels
 _KNOWN_S = 3600.0
 _WAIT_S = 1.0  # Slack wants its acknowledgement within three seconds
+_MEMBERS_WAIT_S = 5.0  # for all pages; nothing that is acknowledged waits for it
 
 
 class SlackMembership:
@@ -54,6 +56,15 @@ class SlackMembership:
         """Of the workspace: Slack's channels let nobody in."""
         standing = await self.standing(to, person)
         return None if standing is None else standing == "full"
+
+    async def is_in(self, to: Address, person: str) -> bool | None:
+        """Of the channel, as conversations.members tells it."""
+        try:
+            async with asyncio.timeout(_MEMBERS_WAIT_S):
+                return await is_in_channel(self._api, to.chat, person)
+        except FAILURES as error:
+            log.warning("who is in channel %s is not known: %s", to.chat, code_of(error))
+            return None
 
     async def title(self, to: Address) -> str | None:
         """The channel's name."""

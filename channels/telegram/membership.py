@@ -45,6 +45,10 @@ class TelegramMembership:
             return member.is_member
         return member.status in _IN
 
+    async def is_in(self, to: Address, person: str) -> bool | None:
+        """The same."""
+        return await self.is_member(to, person)
+
     async def title(self, to: Address) -> str | None:
         """The group's title."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -71,9 +71,7 @@ async def live(it: Bed, word: str, **where: object) -> None:
     chat = chat_scope(message.address)
     await it.services.notebook.search.find(chat, word)
     heading = f"## 10:00 conversation {session}, {len(message.sender.name)}"
-    entry = Entry(
-        date(2026, 11, 30), heading, f"\n{heading}\n\n- **{message.sender.name}** {word}\n"
-    )
+    entry = Entry(now.date(), heading, f"\n{heading}\n\n- **{message.sender.name}** {word}\n")
     await DailyFiles(it.services.notebook.folder).keep(chat.scope, entry)
 
 
@@ -288,3 +286,51 @@ async def test_without_buttons_the_steps_are_typed(tmp_path: Path) -> None:
         assert await rows_with(it, MINE)
         assert (await it.ask("/memory erase for good")).startswith("Erased for good.")
         assert await rows_with(it, MINE) == []
+
+
+async def told(it: Bed, text: str, name: str, **where: object) -> str:
+    """What Bo is answered, who calls himself so."""
+    message = it.channel.message(text, person="bo", **where)  # type: ignore[arg-type]
+    before = len(it.channel.finals)
+    await it.bridge.receive(replace(message, sender=replace(message.sender, name=name)))
+    await it.bridge.idle()
+    return "\n".join(filter(None, it.channel.finals[before:]))
+
+
+def known(tmp_path: Path) -> str:
+    return "".join(path.read_text() for path in tmp_path.glob("memory/**/MEMORY.md"))
+
+
+@pytest.mark.parametrize("name", ["May", "Apollo"])
+async def test_whoever_takes_a_word_for_a_name_gains_nothing_by_it(
+    tmp_path: Path, name: str
+) -> None:
+    line = "the launch of Apollo is on a Friday in May"
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        await it.ask("what about Apollo?", person="ana", **TEAM)
+        await told(it, "hello", name, **TEAM)
+        await it.ask(f"/remember {line}", person="ana", **TEAM)
+        assert "Somebody else" in await told(it, "/forget 1", name, **TEAM)
+        assert line not in await told(it, "/privacy erase", name, chat="2")
+        await press(it, 0, person="bo")
+        await press(it, 0, person="bo")
+        assert line in known(tmp_path)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_nobody_outside_of_a_group_sees_its_lines_and_what_others_said_stays(
+    tmp_path: Path, inside: bool
+) -> None:
+    members = {"ana", "bo"} if inside else {"ana"}
+    async with bed(tmp_path, ["One."]) as it:
+        await told(it, "hello", "Boris", **TEAM)
+        await told(it, "/remember likes plums", "Boris", **TEAM)
+        it.channel.membership.members["team"] = members
+        await it.ask("/remember Boris knows the code 4711", person="ana", **TEAM)
+        answer = await told(it, "/privacy erase", "Boris", chat="2")
+        assert ("4711" in answer, "plums" in answer) == (inside, inside)
+        assert ("ask one of their admins" in answer) is not inside
+        await press(it, 0, person="bo")
+        await press(it, 0, person="bo")
+        assert ("4711" in known(tmp_path)) is not inside
+        assert "plums" not in known(tmp_path), "what they had written themselves goes in any case"

@@ -238,8 +238,8 @@ def test_what_nobody_said_stands_with_its_messages() -> None:
     (entry,) = made(stored(*said), [Item("", "Told of zinnias", (1,))])
     _, aside = entry.text.split(NOT_SAID)
     assert aside == "\n- assistant: Told of zinnias [11]\n- the tool `web` was used [13]\n"
-    about = About(frozenset(), frozenset(), frozenset(), frozenset({11}), frozenset({11, 13}))
-    assert [about.covers(line) for line in aside.strip().split("\n")] == [True, False]
+    about = About((), frozenset(), frozenset(), frozenset({11}), frozenset({11, 13}))
+    assert [about.covers(line, None) for line in aside.strip().split("\n")] == [True, False]
 
 
 def test_what_was_to_be_forgotten_is_not_written_again() -> None:

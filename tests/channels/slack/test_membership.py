@@ -78,3 +78,14 @@ async def test_a_channel_is_left_and_being_out_already_is_as_good(
     kept = server.channel("kept")
     assert not await channel.membership.leave(at(server, kept))
     assert kept.has_bot
+
+
+async def test_who_reads_a_channel_is_told_by_the_channel(
+    server: SlackServer, channel: SlackChannel
+) -> None:
+    eve, bob = server.user("Eve"), server.user("Bob")
+    zoo = at(server, server.channel("zoo", members=[eve]))
+    assert await channel.membership.is_in(zoo, eve.id) is True
+    assert await channel.membership.is_in(zoo, bob.id) is False
+    server.fail_next("conversations.members", error="internal_error")
+    assert await channel.membership.is_in(zoo, eve.id) is None
