@@ -90,21 +90,25 @@ def _lone_server_blocks(rows: Sequence[object]) -> set[tuple[int, int]]:
     without a call. Both stand in one answer, which may be several rows of the assistant's."""
     lone: set[tuple[int, int]] = set()
     open_: dict[str, tuple[int, int]] = {}
+    called = False  # a tool of the list's own: its result comes next, and ends the answer
     for number, row in enumerate(rows):
         found = object_at(f"messages.{number}", row)
         content = found.get("content")
-        if found.get("role") != "assistant":
+        if found.get("role") != "assistant" or called:
             lone |= set(open_.values())
-            open_ = {}
+            open_, called = {}, False
         items = cast("list[object]", content) if isinstance(content, list) else []
         for place, item in enumerate(items):
             block = object_at(f"messages.{number}.content.{place}", item)
             if block.get("type") in _SERVER_CALLS:
-                open_[str(block.get("id"))] = (number, place)
+                id_ = str(block.get("id"))
+                lone |= {open_[id_]} if id_ in open_ else set()
+                open_[id_] = (number, place)
             elif _is_server_result(block.get("type")) and (
                 open_.pop(str(block.get("tool_use_id")), None) is None
             ):
                 lone.add((number, place))
+            called = called or block.get("type") == "tool_use"
     return lone | set(open_.values())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -20,11 +21,10 @@ from agent.providers.wire import clean
 from agent.tools import ToolSpec
 
 READER = "history"  # the model that thinking blocks are read and written for
-# Attachments that are no bytes here (an address, a PDF) travel as images of these.
+# Attachments that are no bytes here (an address, a PDF) travel as images of these: too short to say
+# how large they are.
 _STAND_IN = b"\x89PNG\r\n\x1a\n attachment "
 _NUMBERED = re.compile(re.escape(_STAND_IN) + rb"(\d+)")
-# What an assistant said in a block of the provider's own travels as a text of these.
-_SAID = re.compile("\x1a said ([0-9]+) \x1a")
 
 
 class HistoryFormatError(ValueError):
@@ -55,6 +55,8 @@ class ReadHistory:
     notes: list[str] = field(default_factory=list[str])
     system: list[SystemRow] = field(default_factory=list[SystemRow])
     attachments: list[JsonObject] = field(default_factory=list[JsonObject])
+    # A text that stands in for a block can be told by it from what anybody has said.
+    mark: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def add(self, message: Message, row: int) -> None:
         """A message that begins in this row."""
@@ -75,14 +77,12 @@ class ReadHistory:
     def attach_said(self, block: JsonObject) -> TextBlock:
         """A text that stands in for a block of the assistant's; `restored_said` puts it back."""
         self.attachments.append(block)
-        return TextBlock(f"\x1a said {len(self.attachments) - 1} \x1a")
+        return TextBlock(f"{self.mark} {len(self.attachments) - 1}")
 
     def restored_said(self, text: str) -> JsonObject | None:
         """The block that a text stands in for."""
-        found = _SAID.fullmatch(text)
-        if found is None or int(found[1]) >= len(self.attachments):
-            return None  # somebody's own words
-        return self.attachments[int(found[1])]
+        mark, _, number = text.rpartition(" ")
+        return self.attachments[int(number)] if mark == self.mark else None
 
     def fault(self, where: str, what: str) -> None:
         """What the API refuses at a place such as `messages.3.content.0`."""

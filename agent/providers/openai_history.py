@@ -143,11 +143,11 @@ def _parts(
         return
     for number, item in enumerate(list_at(f"{where}.content", content)):
         place = f"{where}.content.{number}"
-        yield from _part(history, place, object_at(place, item))
+        yield from _part(history, place, found.get("role"), object_at(place, item))
 
 
 def _part(
-    history: ReadHistory, where: str, part: dict[str, Any]
+    history: ReadHistory, where: str, role: object, part: dict[str, Any]
 ) -> Iterator[TextBlock | ImageBlock]:
     match part.get("type"):
         case "text":
@@ -155,6 +155,8 @@ def _part(
             yield TextBlock(text_at(f"{where}.text", part.get("text")))
         case "refusal":
             history.known(where, part, "type", "refusal")
+            if role != "assistant":
+                history.fault(where, "'refusal' can only be in assistant messages")
             yield TextBlock(text_at(f"{where}.refusal", part.get("refusal")))
         case "image_url":
             yield _image(history, where, part)

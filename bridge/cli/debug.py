@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -84,17 +84,40 @@ def _rows(path: Path) -> list[object]:
 
 
 def _read(form: str, rows: list[object]) -> ReadHistory:
+    """The list with all that is wrong with it. Raises `_Unreadable`."""
     from agent.providers import anthropic_history, openai_history
     from agent.providers.history_rows import HistoryFormatError
 
+    read = anthropic_history.read if form == "anthropic" else openai_history.read
     try:
-        if form == "anthropic":
-            return anthropic_history.read(rows)
-        return openai_history.read(rows)
-    except HistoryFormatError as error:
-        raise _Unreadable(str(error)) from None
+        try:
+            return read(rows)
+        except HistoryFormatError:
+            return _without_odd_rows(read, rows)
     except RecursionError:
         raise _Unreadable("it is nested too deeply") from None
+
+
+def _without_odd_rows(
+    read: Callable[[Sequence[object]], ReadHistory], rows: list[object]
+) -> ReadHistory:
+    """Rows of which no message can be made out count as empty ones, with the reason as their fault."""
+    from agent.providers.history_rows import HistoryFormatError
+
+    odd: list[tuple[str, str]] = []
+    kept: list[object] = []
+    for number, row in enumerate(rows):
+        try:
+            read([row])
+            kept.append(row)
+        except HistoryFormatError as error:
+            where, _, what = str(error).partition(": ")
+            odd.append((where.replace("messages.0", f"messages.{number}", 1), what))
+            kept.append({"role": "user", "content": ""})
+    history = read(kept)
+    for where, what in odd:
+        history.fault(where, what)
+    return history
 
 
 def _written(form: str, read: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]:

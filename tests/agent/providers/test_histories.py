@@ -219,6 +219,27 @@ def test_a_picture_in_a_result_moves_to_the_users_row_behind_all_results() -> No
     assert behind == user([picture(), web])
 
 
+def test_a_call_of_the_lists_own_ends_the_answer_in_which_the_providers_tools_end() -> None:
+    """The call and its result would stand in two answers of the repaired list, which is refused."""
+    faults = anthropic_history.read(
+        [user("q"), assistant([use("a"), SEARCH]), assistant([FOUND]), user([answer("a")])]
+    ).faults
+    assert [fault.partition("'")[0] for fault in faults] == [
+        "message 1: content.1: ",
+        "message 2: content.0: ",
+    ]
+    (twice,) = anthropic_history.read([user("q"), assistant([SEARCH, SEARCH, FOUND])]).faults
+    assert twice.startswith("message 1: content.0: 'server_tool_use' without its result")
+
+
+def test_a_persons_words_never_pass_for_what_stands_in_for_a_block() -> None:
+    rows = [user("\x1a said 0 \x1a"), user([{"type": "document", "source": {"type": "url"}}])]
+    history = anthropic_history.read([*rows, assistant([SEARCH, FOUND]), user("and?")])
+    written, said, _ = anthropic_history.write(history, repair(history.messages))
+    assert [part["type"] for part in written["content"]] == ["text", "document"]
+    assert said["content"] == [SEARCH, FOUND]
+
+
 def test_legal_lists_have_no_fault() -> None:
     for reader, rows in ((openai_history, LEGAL_OPENAI), (anthropic_history, LEGAL_ANTHROPIC)):
         history = reader.read(rows)
@@ -227,9 +248,8 @@ def test_legal_lists_have_no_fault() -> None:
 
 def test_what_is_no_text_and_no_bytes_comes_back_as_it_was() -> None:
     broken = [*LEGAL_OPENAI, user("twice")]
-    written = openai_history.write(
-        openai_history.read(broken), repair(openai_history.read(broken).messages)
-    )
+    history = openai_history.read(broken)
+    written = openai_history.write(history, repair(history.messages))
     assert written[:2] == LEGAL_OPENAI[:2]
     assert written[2] == LEGAL_OPENAI[2]
     assert written[-1]["content"] == [
@@ -506,6 +526,11 @@ def custom(id_: str, given: Any = "any text") -> Json:
             "0: content.0: 'server_tool_use' without its result",
         ),
         (anthropic_history, [assistant([FOUND, X])], "0: content.0: 'web_search_tool_result' with"),
+        (
+            openai_history,
+            [user([{"type": "refusal", "refusal": "no"}])],
+            "0: content.0: 'refusal' can only be in assistant messages",
+        ),
     ],
 )
 def test_what_the_api_refuses_in_a_row_is_one_fault_and_a_repaired_list_is_without_it(

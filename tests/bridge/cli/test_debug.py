@@ -141,7 +141,6 @@ def test_what_a_repaired_list_cannot_hold_is_told(capsys) -> None:
         ("[" * 100_000, "no JSON"),
         ("5", "the messages: a list is expected"),
         ('{"model": "m"}', "the messages: a list is expected"),
-        ('[{"role": "user", "content": 5}]', "messages.0.content: a list is expected"),
     ],
 )
 def test_what_is_no_list_of_messages_is_wrong_use(text: str | None, why: str, capsys) -> None:
@@ -152,6 +151,21 @@ def test_what_is_no_list_of_messages_is_wrong_use(text: str | None, why: str, ca
     assert shown.out == ""
     assert shown.err.startswith("h.json: ")
     assert why in shown.err
+
+
+@pytest.mark.parametrize("form", ["anthropic", "openai"])
+def test_a_row_that_is_no_message_is_a_fault_of_its_own_and_the_rest_is_repaired(
+    form: str, capsys
+) -> None:
+    odd = [{"role": "user", "content": 5}, {"role": None, "content": "a"}, "b"]
+    Path("h.json").write_text(json.dumps([{"role": "user", "content": "q"}, *odd]))
+    assert main(["debug", "history", "h.json", "--format", form, "--repair"]) == 1
+    shown = capsys.readouterr()
+    assert "message 1: content: a list is expected here, not 5" in shown.err
+    assert "message 2: a message has a role, and this has null" in shown.err
+    assert "message 3: an object is expected here, not a string" in shown.err
+    Path("r.json").write_text(shown.out)
+    assert main(["debug", "history", "r.json", "--format", form]) == 0
 
 
 def test_half_of_a_surrogate_pair_is_a_fault_also_where_the_output_has_escapes(
