@@ -18,12 +18,16 @@ _HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {I
 _TOKENS = "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens"
 _BY: Final = {
     cause: (
-        f"SELECT u.{cause}, COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM({_TOKENS}) AS tokens"  # noqa: S608
+        f"SELECT {what} AS cause, COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM({_TOKENS}) AS tokens"  # noqa: S608
         " FROM usage u JOIN sessions s ON s.id = u.session_id"
         f" WHERE s.channel = :channel AND s.account = :account AND s.{ITS_IDS}"
-        f" AND u.created_at >= :since GROUP BY u.{cause} ORDER BY cost DESC, tokens DESC LIMIT :most"
+        f" AND u.created_at >= :since GROUP BY cause ORDER BY cost DESC, tokens DESC LIMIT :most"
     )
-    for cause in ("person", "model", "purpose")
+    for cause, what in (
+        ("person", "IIF(u.person GLOB 'erased:*', 'erased', u.person)"),
+        ("model", "u.model"),
+        ("purpose", "u.purpose"),
+    )
 }
 
 

@@ -121,11 +121,11 @@ SUMS = (
     "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost, month.tokens,"  # noqa: S608
     " month.own_cost"
     " FROM (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
-    " COALESCE(SUM(cost_microusd) FILTER (WHERE person = :person), 0) AS own_cost,"
-    " COALESCE(SUM(tokens) FILTER (WHERE person = :person), 0) AS own_tokens"
+    " COALESCE(SUM(cost_microusd) FILTER (WHERE person IN (:person, :erased)), 0) AS own_cost,"
+    " COALESCE(SUM(tokens) FILTER (WHERE person IN (:person, :erased)), 0) AS own_tokens"
     f" {_HERE} AND began_at = :day) AS today,"
     " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
-    " COALESCE(SUM(cost_microusd) FILTER (WHERE person = :person), 0) AS own_cost"
+    " COALESCE(SUM(cost_microusd) FILTER (WHERE person IN (:person, :erased)), 0) AS own_cost"
     f" {_HERE} AND began_at >= :since AND day >= :first) AS month"
 )
 
@@ -146,6 +146,7 @@ def sums(place: Place, person: str, day: Day, *, month: bool) -> dict[str, str]:
     return {
         **named(place),
         "person": person,
+        "erased": f"erased:{place[0]}:{person}",  # what they have had erased counts on
         "day": day.began_at,
         "first": f"{day.month}-01",
         "since": stamp(first - timedelta(days=2)) if month else day.began_at,

@@ -1,5 +1,6 @@
 """Everything that is stored of one chat goes, or of one person in all chats. What was used stays as
-totals without a person.
+totals without a person; of the last two days, over which limits of a person go, under a mark that is
+taken away when they are over.
 
 Where people are still there (`alive`) some things stay: the keys of messages, without a text, for as
 long as a platform may deliver one again; the sums of its days, so that nobody gets past a limit by
@@ -11,10 +12,12 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from agent.messages import MessageFormatError, TextBlock, decode
 from memory.audit import record
+from memory.clock import stamp
 from memory.moving import NAMES, drop_index, names_of
 from memory.scopes import SHARED
 
@@ -34,16 +37,21 @@ OF_SESSION: Final = (
 _TOTALS = (
     "INSERT INTO usage (run_id, number, session_id, person, model, purpose, outcome, input_tokens,"
     " output_tokens, cache_read_tokens, cache_write_tokens, estimated, cost_microusd, created_at)"
-    " SELECT 'erased:' || lower(hex(randomblob(8))), 1, NULL, '', model, purpose,"
+    " SELECT 'erased:' || lower(hex(randomblob(8))), 1, NULL,"
+    " CASE WHEN person GLOB 'erased:*' THEN person"
+    " WHEN :alive AND person <> '' AND created_at >= :since THEN 'erased:' || :channel || ':' || person"
+    " ELSE '' END AS who, model, purpose,"
     " outcome, SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens),"
     " SUM(cache_write_tokens), estimated, SUM(cost_microusd), MAX(created_at)"
-    " FROM usage WHERE session_id = ?"
-    " GROUP BY model, purpose, outcome, estimated, substr(created_at, 1, 10)"
+    " FROM usage WHERE session_id = :session"
+    " GROUP BY who, model, purpose, outcome, estimated, substr(created_at, 1, 10)"
 )
 
 
 ERASED: Final = "erased"
 """The person that what erased people have used is booked to; no platform has such an id."""
+OPEN_FOR: Final = timedelta(days=2)
+"""No limit of a person goes over a longer time: a chat's day has 47 hours at most (`memory.days`)."""
 _WITHOUT_TEXT = (
     "UPDATE inbox SET body = NULL, stopped_by = NULL, run_id = NULL, session_id = NULL,"
     " state = 'done', done_at = COALESCE(done_at, received_at)"
@@ -72,7 +80,11 @@ def erase(
 def erase_sessions(connection: sqlite3.Connection, sessions: Iterable[int], *, alive: bool) -> None:
     """Everything of these sessions; for use inside a write."""
     for session in sessions:
-        connection.execute(_TOTALS, (session,))
+        found = connection.execute(
+            "SELECT channel FROM sessions WHERE id = ?", (session,)
+        ).fetchone()
+        values = {"session": session, "alive": alive, "since": _open_since()}
+        connection.execute(_TOTALS, {**values, "channel": found[0] if found else ""})
         connection.execute("DELETE FROM usage WHERE session_id = ?", (session,))
         if alive:
             connection.execute(f"{_WITHOUT_TEXT} WHERE session_id = ?", (session,))
@@ -116,21 +128,46 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str], *, alive:
 
 
 def _book_to_nobody(connection: sqlite3.Connection, where: str, values: Sequence[object]) -> None:
-    """The days' sums of these rows are those of erased people from now on. What the memory has used is
-    booked to no person already."""
+    """The days' sums of these rows are those of erased people from now on; of days that may go on with
+    the mark. What the memory has used is booked to no person already."""
+    those = f"{where} AND person NOT IN (?, '') AND person NOT GLOB 'erased:*'"
+    who = "IIF(began_at >= ?, 'erased:' || channel || ':' || person, ?)"
     connection.execute(
-        "INSERT INTO usage_days SELECT channel, account, chat, began_at, ?, day, SUM(calls),"  # noqa: S608
-        f" SUM(tokens), SUM(cost_microusd) FROM usage_days WHERE {where} AND person NOT IN (?, '')"
+        f"INSERT INTO usage_days SELECT channel, account, chat, began_at, {who} AS who, day,"  # noqa: S608
+        f" SUM(calls), SUM(tokens), SUM(cost_microusd) FROM usage_days WHERE {those}"
+        " GROUP BY channel, account, chat, began_at, who"
+        " ON CONFLICT (channel, account, chat, began_at, person) DO UPDATE SET"
+        " calls = calls + excluded.calls, tokens = tokens + excluded.tokens,"
+        " cost_microusd = cost_microusd + excluded.cost_microusd",
+        (_open_since(), ERASED, *values, ERASED),
+    )
+    connection.execute(f"DELETE FROM usage_days WHERE {those}", (*values, ERASED))  # noqa: S608
+
+
+def _open_since() -> str:
+    return stamp(datetime.now(UTC) - OPEN_FOR)
+
+
+def forget_marks(connection: sqlite3.Connection, now: datetime) -> None:
+    """What was used before every limit of a person has opened again is nobody's from now on; for use
+    inside a write."""
+    before = (stamp(now - OPEN_FOR),)
+    connection.execute(
+        "UPDATE usage SET person = IIF(session_id IS NULL, '', 'erased')"
+        " WHERE person GLOB 'erased:*' AND created_at < ?",
+        before,
+    )
+    over = "person GLOB 'erased:*' AND began_at < ?"
+    connection.execute(
+        "INSERT INTO usage_days SELECT channel, account, chat, began_at, 'erased', day, SUM(calls),"  # noqa: S608
+        f" SUM(tokens), SUM(cost_microusd) FROM usage_days WHERE {over}"
         " GROUP BY channel, account, chat, began_at"
         " ON CONFLICT (channel, account, chat, began_at, person) DO UPDATE SET"
         " calls = calls + excluded.calls, tokens = tokens + excluded.tokens,"
         " cost_microusd = cost_microusd + excluded.cost_microusd",
-        (ERASED, *values, ERASED),
+        before,
     )
-    connection.execute(
-        f"DELETE FROM usage_days WHERE {where} AND person NOT IN (?, '')",  # noqa: S608
-        (*values, ERASED),
-    )
+    connection.execute(f"DELETE FROM usage_days WHERE {over}", before)  # noqa: S608
 
 
 # A person in groups ----------------------------------------------------------------------------------
@@ -184,8 +221,9 @@ def erase_in_session(connection: sqlite3.Connection, session: int, person: str) 
         "DELETE FROM speakers WHERE session_id = ? AND person = ?", (session, person)
     )
     connection.execute(
-        "UPDATE usage SET person = ? WHERE session_id = ? AND person = ?",
-        (ERASED, session, person),
+        "UPDATE usage SET person = IIF(created_at >= ?, 'erased:' || (SELECT channel FROM sessions"
+        " WHERE id = session_id) || ':' || person, ?) WHERE session_id = ? AND person = ?",
+        (_open_since(), ERASED, session, person),
     )
 
 

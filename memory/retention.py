@@ -18,6 +18,7 @@ from typing import Any
 from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock, decode, encode
 from memory.clock import stamp
 from memory.database import Database
+from memory.erasing import OPEN_FOR, forget_marks
 from memory.pairings import REFUSED_FOR
 
 KEYS_FOR = timedelta(days=30)  # Telegram keeps updates for a day; Slack's history goes back further
@@ -139,9 +140,21 @@ class Retention:
             deleted[sweep.counted] += await self._sweep(sweep, cutoffs)
         deleted["calls"] += await self._sweep_usage(cutoffs["usage"])
         await self._database.write(lambda connection: _forget_jobs(connection, cutoffs))
+        await self._forget_marks(now)
         deleted["pictures"] += await self._drop_pictures(cutoffs["pictures"])
         del deleted[""]
         return +deleted
+
+    async def _forget_marks(self, now: datetime) -> None:
+        """Looked for first: a look at all calls holds up no writer."""
+        over = stamp(now - OPEN_FOR)
+        found = await self._database.read(
+            "SELECT 1 FROM usage WHERE person GLOB 'erased:*' AND created_at < ? UNION ALL"
+            " SELECT 1 FROM usage_days WHERE person GLOB 'erased:*' AND began_at < ? LIMIT 1",
+            (over, over),
+        )
+        if found:
+            await self._database.write(lambda connection: forget_marks(connection, now))
 
     async def _cutoffs(self, now: datetime) -> dict[str, str | int]:
         keep = self._keep

@@ -23,8 +23,11 @@ from memory.days import (
 )
 
 _OF_PERSON = (
-    "SELECT COALESCE(SUM(u.cost_microusd), 0) FROM usage u JOIN sessions s ON s.id = u.session_id"
-    " WHERE u.person = ? AND s.channel = ? AND u.created_at >= ?"
+    "SELECT (SELECT COALESCE(SUM(u.cost_microusd), 0) FROM usage u JOIN sessions s"
+    " ON s.id = u.session_id WHERE u.person = :person AND s.channel = :channel"
+    " AND u.created_at >= :since) + (SELECT COALESCE(SUM(cost_microusd), 0) FROM usage"
+    # What they have had erased since then counts on, see `memory.erasing`.
+    " WHERE person = 'erased:' || :channel || ':' || :person AND created_at >= :since)"
 )
 _AS_ESTIMATED = "UPDATE usage SET outcome = 'failed', estimated = 1 WHERE outcome = 'reserved'"
 
@@ -82,7 +85,7 @@ class UsageStore:
         def op(connection: sqlite3.Connection) -> Reached | int | None:
             place = _place_of(connection, row.session)
             if person is not None:
-                asked = (row.person, place[0], person.since)
+                asked = {"person": row.person, "channel": place[0], "since": person.since}
                 spent = int(connection.execute(_OF_PERSON, asked).fetchone()[0])
                 if spent >= person.limit:
                     return spent
@@ -135,7 +138,9 @@ class UsageStore:
 
     async def of_person(self, channel: str, person: str, since: str) -> int:
         """What a person has used in all chats of a channel, in micro-dollars."""
-        rows = await self._database.read(_OF_PERSON, (person, channel, since))
+        rows = await self._database.read(
+            _OF_PERSON, {"person": person, "channel": channel, "since": since}
+        )
         return int(rows[0][0])
 
     async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> int:

@@ -12,7 +12,8 @@ from memory.database import Database
 # What it can be summed up by, as SQL over the calls and their sessions. Days are those of UTC.
 GROUPS: Final = {
     "chat": "COALESCE(s.channel || ':' || s.chat, 'erased')",
-    "person": "COALESCE(s.channel || ':' || u.person, 'erased')",
+    "person": "COALESCE(s.channel || ':' ||"
+    " IIF(u.person GLOB 'erased:*', 'erased', u.person), 'erased')",
     "channel": "COALESCE(s.channel, 'erased')",
     "model": "u.model",
     "purpose": "u.purpose",

@@ -17,9 +17,11 @@ from bridge.session import chat_scope, session_of
 from bridge.storing import Storing
 from channels.base import Address, Capabilities
 from memory.chats import ChatPlace
+from memory.clock import stamp
 from memory.conversations import Boundary
 from memory.daily import DailyFiles
 from memory.flush import Entry
+from memory.retention import Keep, Retention
 from memory.settings import BackupSettings
 from memory.usage import UsageStore
 from tests.bridge.bed import Bed, bed
@@ -125,8 +127,30 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert {hit.name for hit in hits} >= {"MEMORY.md", None}
         assert await it.ask("and?", person="bo", **TEAM) == "Four."
         assert OTHERS in str(it.said())
-        persons = await it.database.read("SELECT DISTINCT person FROM usage_days")
-        assert {row[0] for row in persons} == {"bo", "erased"}
+
+
+async def test_erasing_gives_nobody_a_second_day(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two.", "Three."]) as it:
+        await it.ask("hi", person="ana")
+        await it.ask("hi", person="ana", **TEAM)
+        await it.ask("hi", person="bo", **TEAM)
+        usage, since = UsageStore(it.database), stamp(datetime.now(UTC) - timedelta(hours=1))
+        places = (("fake", "bot", "1"), ("fake", "bot", "team"))
+        used = [await usage.used(place, "ana", UTC) for place in places]
+        spent = await usage.of_person("fake", "ana", since)
+        assert spent == sum(one.person_cost for one in used) > 0
+        for _ in range(2):
+            await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert [await usage.used(place, "ana", UTC) for place in places] == used
+        assert await usage.of_person("fake", "ana", since) == spent
+        year = timedelta(days=365)
+        keep = Keep(year, 1_000_000, year, 1_000_000, year, 1_000_000)
+        await Retention(it.database, keep).clean(datetime.now(UTC) + timedelta(days=4))
+        found = await it.database.read(
+            "SELECT person FROM usage UNION SELECT person FROM usage_days"
+        )
+        assert {row[0] for row in found} == {"", "bo", "erased"}
+        assert (await usage.used(places[1], "bo", UTC)).chat_cost == used[1].chat_cost
 
 
 async def test_a_word_that_somebody_takes_for_a_name_erases_and_shows_nothing(
