@@ -34,7 +34,7 @@ def erase(options: Options) -> int:
 
 
 def _confirmed() -> bool:
-    tell("this goes for good, and what is used stays as sums without a name (for two days with ids: limits)")
+    tell("this goes for good, and what is used stays as sums without a name, with ids for two days")
     for question in ("type erase to erase it: ", "really? type erase once more: "):
         sys.stderr.write(question)
         sys.stderr.flush()
