@@ -22,6 +22,7 @@ from agent.messages import (
     decode,
     encode,
 )
+from memory.quoting import QUOTE, QUOTED
 from memory.rendering import READ_TOOL as TRANSCRIPT_TOOL
 from memory.scopes import ChatScope
 from memory.telling import telling
@@ -120,6 +121,40 @@ def take_out(
     connection.executemany(
         "UPDATE messages SET body = ? WHERE id = ?", [(body, id_) for id_, body in (*known, *later)]
     )
+
+
+def take_out_quotes(connection: sqlite3.Connection, chat: ChatScope) -> None:
+    """No question of the chat quotes anybody any more: whose words they are is not told apart. For use
+    inside a write."""
+    place = (chat.channel, chat.account, chat.chat)
+    rows = connection.execute(
+        "SELECT m.id, m.body FROM messages m JOIN sessions s ON s.id = m.session_id"
+        " WHERE s.channel = ? AND s.account = ? AND s.chat = ? AND instr(m.body, ?)",
+        (*place, QUOTED),
+    ).fetchall()
+    for id_, body in rows:
+        try:
+            message = decode(str(body))
+        except MessageFormatError:
+            continue
+        if message.role != "user":
+            continue
+        blocks = tuple(_unquoted(block) for block in message.blocks)
+        connection.execute(
+            "UPDATE messages SET body = ? WHERE id = ?",
+            (encode(replace(message, blocks=blocks)), id_),
+        )
+    connection.execute(
+        "UPDATE inbox SET body = json_set(body, '$.quote', NULL) WHERE channel = ? AND account = ?"
+        " AND chat = ? AND json_valid(body) AND json_extract(body, '$.quote') IS NOT NULL",
+        place,
+    )
+
+
+def _unquoted(block: Block) -> Block:
+    if not isinstance(block, TextBlock):
+        return block
+    return replace(block, text=QUOTE.sub(f"{QUOTED}\n> {TAKEN_OUT}\n", block.text))
 
 
 def without_copies(message: Message, tools: dict[str, str], which: Which) -> Message:

@@ -20,7 +20,7 @@ from pathlib import Path
 from memory import versions
 from memory.chats import ChatPlace
 from memory.concerned import SOURCES
-from memory.copies import AllCopies, Taken, copies_of, take_out
+from memory.copies import AllCopies, Taken, copies_of, take_out, take_out_quotes
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import Fact, parse
@@ -192,8 +192,9 @@ class PersonTraces:
             for session, _ in sessions:
                 erase_in_session(connection, session, person.id)
             here = ChatScope("", place.channel, place.account, place.chat)
-            # Others may have searched for it.
+            # Others may have searched for it, and have quoted it.
             take_out(connection, here, AllCopies(), [], 0)
+            take_out_quotes(connection, here)
             drop_index(connection, (place.channel, place.account, place.chat))
 
         await self._database.write(op)

@@ -196,6 +196,20 @@ async def test_what_others_have_searched_goes_too(tmp_path: Path) -> None:
         assert await it.ask("more?", person="bo", **TEAM) == "No."
 
 
+async def test_what_others_have_quoted_goes_from_their_questions(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["Noted.", "It is.", "No."]) as it:
+        await it.ask(f"my word is {MINE}", person="ana", **TEAM)
+        question = it.channel.message("is that so, and what of gulls?", person="bo", **TEAM)
+        await it.bridge.receive(replace(question, quote=f"my word is {MINE}"))
+        await it.bridge.idle()
+        assert MINE in it.said()[-1][1]
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        await it.ask("more?", person="bo", **TEAM)
+        assert "what of gulls?" in str(it.said()), "the question itself stays"
+
+
 async def test_what_was_only_overheard_goes_as_well(tmp_path: Path) -> None:
     file = tmp_path / "groups" / "fake" / "team.yaml"
     file.parent.mkdir(parents=True)
