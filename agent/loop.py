@@ -34,7 +34,7 @@ from agent.events import StepEnded, ToolStarted
 from agent.history import lost_result
 from agent.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from agent.model import ChatModel
-from agent.provider import Completed
+from agent.provider import Completed, StopReason
 from agent.tool_log import Effects, ToolLog
 from agent.tool_runner import run_tools
 from agent.tools import Toolbox, ToolContext
@@ -47,6 +47,7 @@ TIME_UP_UNKNOWN = "Outcome unknown: the time for this question was up while it w
 STOPPED_MARK = "[Stopped by the user.]"
 FAILED_MARK = "[This answer ended with an error.]"
 EMPTY_MARK = "[No answer was given.]"
+_CUTS = ("length", "window", "filter", "pause")
 CLOSING_S = 30.0  # for the closing call of a run whose time is up
 
 # Sentences of ours for one model call; they are stored nowhere.
@@ -125,7 +126,7 @@ class AgentRun:
         self._time_is_up = False
         self.last_run_new_messages: list[Message] = list(task.resumed)
         self.notices: list[LimitReached] = []  # what else a person is told after the answer
-        self.cut_short = False  # the answer met the model's cap of output
+        self.cut_by: StopReason | None = None  # what ended the answer before its end
         self.gave_no_answer = False
         self._tools = ToolLog(task.toolbox)
         self._admission = Admission(task.toolbox, self._breaker)
@@ -302,7 +303,8 @@ class AgentRun:
         if not text_of(answer):
             self.gave_no_answer = True
             return Message("assistant", (TextBlock(EMPTY_MARK),))
-        self.cut_short = completed.stop_reason in ("length", "window")
+        if completed.stop_reason in _CUTS:
+            self.cut_by = completed.stop_reason
         return answer
 
     def _tool_started(self, call: ToolUseBlock) -> None:

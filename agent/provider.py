@@ -17,9 +17,10 @@ from agent.messages import Message
 from agent.tools import ToolSpec
 
 # end: the answer is complete. length: cut by max_output_tokens. window: the model's window is full.
-# other: a reason that we do not know; treated as end. What decides whether tools run is the
+# refusal: the model declines in words of its own. filter: the provider ended it. pause: it was broken
+# off. other: a reason that we do not know; treated as end. What decides whether tools run is the
 # presence of calls, not the reason (field cases 143 and 149).
-StopReason = Literal["end", "tool_use", "length", "window", "refusal", "pause", "other"]
+StopReason = Literal["end", "tool_use", "length", "window", "refusal", "filter", "pause", "other"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class ScriptedProvider:
         self.stall = stall
         self.reported: Usage | None = None
         self.break_after_text: ProviderError | None = None  # once, in the middle of a text
-        self.stop_reason: StopReason | None = None  # of answers without words
+        self.stop_reason: StopReason | None = None  # of answers
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
@@ -81,7 +81,7 @@ class ScriptedProvider:
                 raise broken
             yield TextDelta(text[len(text) // 2 :])
         stop: StopReason = "tool_use" if message.tool_uses else "end"
-        if self.stop_reason is not None and not message.blocks:
+        if self.stop_reason is not None and not message.tool_uses:
             stop = self.stop_reason
         yield Completed(message, stop, Usage(input_tokens=10, output_tokens=5))
 

@@ -49,9 +49,7 @@ def cross_faults(document: Document) -> list[Fault]:
         for index, name in enumerate(shared if isinstance(shared, list) else [])
         if isinstance(name, str) and (fault := group_fault(name)) is not None
     ]
-    faults += _budget_faults(
-        document, _section(models.get(model)) if isinstance(model, str) else {}
-    )
+    faults += _budget_faults(document, models)
     for name, entry in models.items():
         provider = _section(entry).get("provider")
         if isinstance(provider, str) and providers and provider not in providers:
@@ -86,18 +84,34 @@ def _header_faults(document: Document, providers: Mapping[str, Value]) -> list[F
     ]
 
 
-def _budget_faults(document: Document, model: Mapping[str, Value]) -> list[Fault]:
-    """A budget in which the reserved reply leaves no room for a question (see `ModelSettings`)."""
+def _budget_faults(document: Document, models: Mapping[str, Value]) -> list[Fault]:
+    """A budget in which the reserved reply of a model that may answer leaves no room for a question
+    (see `ModelSettings`)."""
     budget = _number(_section(document.values.get("context")).get("budget_tokens"))
-    reserve = _number(model.get("max_output_tokens")) or MAX_OUTPUT_TOKENS
-    room = least_room(tools=str(model.get("tools", "true")).lower() not in _NO)
+    needs = [(_needs(_section(models.get(name))), name) for name in _answering(document)]
+    (reserve, room), name = max(needs, key=lambda need: sum(need[0]), default=((0, 0), ""))
     if budget is None or reserve + room <= budget:
         return []
     message = (
-        f"({budget}) must be at least {reserve + room}: the model's max_output_tokens ({reserve}) and "
-        f"{room} for one question with its instructions and tools"
+        f"({budget}) must be at least {reserve + room}: models.{name}.max_output_tokens ({reserve}) "
+        f"and {room} for one question with its instructions and tools"
     )
     return [document.fault(("context", "budget_tokens"), message)]
+
+
+def _answering(document: Document) -> list[str]:
+    """The names of the models that may answer somebody."""
+    named = [document.values.get("model")]
+    for key in ("fallback_models", "models_for_chats"):
+        listed = document.values.get(key)
+        named += listed if isinstance(listed, list) else []
+    return [name for name in named if isinstance(name, str)]
+
+
+def _needs(model: Mapping[str, Value]) -> tuple[int, int]:
+    """Tokens that a model reserves for its answer, and those that it must leave for the question."""
+    reserve = _number(model.get("max_output_tokens")) or MAX_OUTPUT_TOKENS
+    return reserve, least_room(tools=str(model.get("tools", "true")).lower() not in _NO)
 
 
 def _number(value: Value | None) -> int | None:

@@ -16,6 +16,8 @@ from channels.errors import FileRefused
 
 log = logging.getLogger(__name__)
 
+_CUTS = {"filter": "answer_filtered", "pause": "answer_broken_off"}  # what is told; else the length
+
 
 class LastWord:
     """For one run. `longest`: characters that an answer may have."""
@@ -85,8 +87,8 @@ class LastWord:
         if unknown := self._unknown(agent):  # the process died while they ran, or they timed out
             sentences.append(unknown)
         sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
-        if agent.cut_short:
-            sentences.append(self._say("answer_cut"))
+        if agent.cut_by is not None:
+            sentences.append(self._say(_CUTS.get(agent.cut_by, "answer_cut")))
         if agent.context_was_reset:
             sentences.append(self._say("context_reset"))
         return sentences

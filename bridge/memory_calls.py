@@ -23,7 +23,7 @@ Purpose = Literal["flush", "consolidation", "summary"]
 PURPOSES: tuple[Purpose, ...] = ("flush", "consolidation", "summary")
 WAIT_S = 120.0  # for one call that nobody waits for
 ROOM = 0.5  # of the model's window that what is read may fill
-_CUT = frozenset({"length", "window", "refusal"})
+_CUT = frozenset({"length", "window", "refusal", "filter", "pause"})
 
 
 class PutOff(Exception):

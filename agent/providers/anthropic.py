@@ -44,7 +44,7 @@ _STOPS: dict[str, StopReason] = {
     "tool_use": "tool_use",
     "max_tokens": "length",
     "model_context_window_exceeded": "window",
-    "refusal": "refusal",
+    "refusal": "filter",  # a classifier of the provider's, also in the middle of a word
     "pause_turn": "pause",
 }
 

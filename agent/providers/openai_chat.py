@@ -43,7 +43,8 @@ _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_use",
     "function_call": "tool_use",
     "length": "length",
-    "content_filter": "refusal",
+    "content_filter": "filter",
+    "abort": "pause",  # SGLang's, for a request that it gave up
     "model_context_window_exceeded": "window",
 }
 

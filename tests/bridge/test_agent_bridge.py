@@ -14,6 +14,7 @@ from agent.errors import RefusalKind
 from agent.estimate_images import image_size
 from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
+from agent.provider import StopReason
 from agent.testing import calls, refusal
 from bridge import lanes, notices
 from channels.base import Address, Attachment
@@ -655,6 +656,24 @@ async def test_why_a_call_is_made_again_after_text_was_shown_is_said(
         assert before.strip() == "half"
         assert words in why
         assert after == "done"
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("length", "met the length limit"),
+        ("filter", "content filter ended this answer"),
+        ("pause", "The model broke off here"),
+    ],
+)
+async def test_what_ends_an_answer_before_its_end_is_said(
+    tmp_path: Path, reason: StopReason, why: str
+) -> None:
+    async with bed(tmp_path, ["The tide"]) as it:
+        it.provider.stop_reason = reason
+        said = await it.ask("tell me")
+        assert said.startswith("The tide\n\n(")
+        assert why in said
 
 
 async def test_an_empty_answer_is_said(tmp_path: Path) -> None:

@@ -205,6 +205,15 @@ def test_a_budget_needs_room_beside_the_reserve_for_the_answer(faults) -> None:
     assert "max_output_tokens (4096)" in line
 
 
+@pytest.mark.parametrize("key", ["fallback_models", "models_for_chats"])
+def test_a_budget_needs_that_room_for_every_model_that_may_answer(faults, key: str) -> None:
+    other = "  big: {provider: anthropic, id: claude-haiku-5-5, max_output_tokens: 8000}\n"
+    (line,) = faults(MINIMAL + other + f"context: {{budget_tokens: 6000}}\n{key}: [big]\n")
+    assert (
+        "budget_tokens: (6000) must be at least 9500: models.big.max_output_tokens (8000)" in line
+    )
+
+
 def test_a_budget_with_room_is_taken(read) -> None:
     assert read(MINIMAL + "context: {budget_tokens: 5596}\n").context.budget_tokens == 5596
 

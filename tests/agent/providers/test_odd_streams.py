@@ -258,7 +258,7 @@ async def test_an_id_that_comes_again_in_each_answer_is_made_unique(kind: str) -
     [
         ("stop", "end"),
         ("length", "length"),
-        ("content_filter", "refusal"),
+        ("content_filter", "filter"),
         ("model_context_window_exceeded", "window"),
         ("eos", "other"),
         ("", "other"),
@@ -397,7 +397,7 @@ TEXT = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hi
         ("stop_sequence", "end"),
         ("max_tokens", "length"),
         ("pause_turn", "pause"),
-        ("refusal", "refusal"),
+        ("refusal", "filter"),
         ("model_context_window_exceeded", "window"),
         ("something_new", "other"),
     ],
