@@ -33,9 +33,9 @@ Owner = tuple[str, str]  # channel, person
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What is wrong. `name`: of the channel or the provider. The text that tells that it is over is
-    `alert_{kind}_over`."""
+    `alert_{kind}_over`; a damaged database is never over."""
 
-    kind: Literal["channel", "provider", "disk", "backup", "limits"]
+    kind: Literal["channel", "provider", "disk", "backup", "limits", "database"]
     name: str = ""
 
     def __str__(self) -> str:

@@ -39,7 +39,7 @@ from bridge.services import turn_services
 from bridge.signals import PATIENCE_S, Signals
 from bridge.token_lock import TokenInUse, held_tokens
 from bridge.turn_plan import TurnServices
-from bridge.upkeep import LIMIT_S, Upkeep, open_whole
+from bridge.upkeep import LIMIT_S, Upkeep, clear_damaged, open_whole
 from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
@@ -62,8 +62,8 @@ async def run_app(
     """Run until a signal, or until the terminal's input ends and nothing else is switched on.
 
     `runtime`: the user's folder for lock files (`runtime_folder`). Returns the exit code: 0, or 1 when
-    nothing could be started or every channel gave up. `source`: where the configuration is from, to
-    take over what changes there.
+    nothing could be started, every channel gave up, or the database is damaged. `source`: where the
+    configuration is from, to take over what changes there.
     """
     try:
         with held(data), held_tokens(config, data, runtime):
@@ -131,6 +131,7 @@ async def serve(
                 *_memory_jobs(services.memory.jobs, upkeep, operation, group),
                 *await operation.start(group),
                 group.create_task(upkeep.run(), name="upkeep"),
+                group.create_task(operation.ending_when_damaged(signals.asked), name="damage"),
                 group.create_task(reloading.run(), name="files that change"),
                 group.create_task(_warm(opened.models.usual[0].provider), name="warm"),
                 group.create_task(
@@ -148,7 +149,7 @@ async def serve(
         piped = terminal is not None and not terminal.typed
         if piped and by_itself and await _left_unanswered(services.inbox, began):
             failed = True
-    return 1 if failed else 0
+    return 1 if failed or opened.database.damaged.is_set() else 0
 
 
 async def _open(
@@ -160,6 +161,7 @@ async def _open(
 ) -> _Opened:
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
     database = await open_whole(data / DATABASE)
+    stack.push_async_callback(clear_damaged, database, data / DATABASE)
     stack.push_async_callback(database.close)
     await asyncio.to_thread(clear_leftovers, data / MEMORY)
     models = await stack.enter_async_context(chat_models(config, redactor))

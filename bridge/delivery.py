@@ -35,7 +35,7 @@ from channels.errors import (
 )
 from memory.chats import ChatPlace
 from memory.conversations import SessionPlace
-from memory.errors import StoreError
+from memory.errors import StoreDamaged, StoreError
 from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome, StoredPart
 from memory.runs import Lost, Runs, Settlement
 
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 # Seconds between the tries to deliver an answer while its platform is out of reach; the last repeats.
 WAITS_S = (1, 2, 5, 10, 30, 60)
 NOTICES_MORE = 10  # tries, a minute apart, to tell a chat that something has not arrived
+
+ACT = "act:"  # how the key of a reply to a command begins; a run's is the run's id
 
 Asks = tuple[int, Sequence[int]]
 
@@ -216,7 +218,7 @@ class Deliveries:
         self, message: InboundMessage, place: SessionPlace, act: int, said: OutboundReply
     ) -> None:
         """Answer a command, whose row in the inbox is `act`, and close that. `message`: the command."""
-        key, to, reply_to = f"act:{act}", message.address, message.message_id or None
+        key, to, reply_to = f"{ACT}{act}", message.address, message.message_id or None
         journal = self.log_of(key)
         sink = self._channels[to.channel].open_reply(to, reply_to=reply_to, journal=journal)
         parts, language = await sink.compose(said), self._language(message)
@@ -231,7 +233,7 @@ class Deliveries:
             last = await self._outbox.last_answer(session)
             if last is None or not last.parts:
                 return False
-            key, language = f"act:{act}", self._language(message)
+            key, language = f"{ACT}{act}", self._language(message)
             journal = self.log_of(key)
             channel = self._channels[message.address.channel]
             sink = channel.open_reply(destination(last), reply_to=last.reply_to, journal=journal)
@@ -298,6 +300,8 @@ class Deliveries:
         for wait_s in chain(WAITS_S, repeat(WAITS_S[-1])):
             try:
                 return await self._outbox.close(reply.id, journal.outcome, journal.last)
+            except StoreDamaged:
+                return log.warning("reply %s is out; its row is lost with the database", reply.key)
             except StoreError as error:
                 log.warning("reply %s is out, which is not stored yet: %s", reply.key, error)
             await asyncio.sleep(wait_s)
@@ -324,7 +328,9 @@ class Deliveries:
         error_id = await self._errors.report(error, f"delivery of {reply.key}")
         channel = self._channels[reply.place.channel]
         say = Say(self._texts, reply.language, channel.capabilities)
-        text = say("may_be_missing" if isinstance(error, Uncertain) else "error", id=error_id)
+        # /resend sends answers of the model: what answers a command is had by the command.
+        missing = "act_may_be_missing" if reply.key.startswith(ACT) else "may_be_missing"
+        text = say(missing if isinstance(error, Uncertain) else "error", id=error_id)
         # What kept the reply from arriving may go on for a while: the word about it may come twice,
         # but it comes.
         for wait_s in (*WAITS_S, *WAITS_S[-1:] * NOTICES_MORE):

@@ -22,7 +22,8 @@ _STORE_S = 3.0  # for the database to answer whether it can be written
 
 
 class HealthServer:
-    """`stored()` returns when the database could be written; `month_cost()` is this month's cost in
+    """`stored()` returns when the database could be written; `damaged()`: whether its file was found
+    to be damaged; `month_cost()` is this month's cost in
     micro-dollars."""
 
     def __init__(
@@ -30,12 +31,14 @@ class HealthServer:
         watch: ChannelWatch,
         status: LiveStatus,
         stored: Callable[[], Awaitable[None]],
+        damaged: Callable[[], bool],
         month_cost: Callable[[], Awaitable[int]],
         data: Path,
     ) -> None:
         self._watch = watch
         self._status = status
         self._stored = stored
+        self._damaged = damaged
         self._month_cost = month_cost
         self._data = data
 
@@ -57,7 +60,7 @@ class HealthServer:
             await runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        """Whether each channel receives."""
+        """Whether each channel receives, and the database is whole as far as is known."""
         return _answer(self._faults())
 
     async def _readyz(self, _: web.Request) -> web.Response:
@@ -82,9 +85,10 @@ class HealthServer:
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     def _faults(self) -> list[str]:
-        return [
+        faults = [
             f"{state.name}: {state.reason}" for state in self._watch.look() if not state.receiving
         ]
+        return [*faults, "database: it is damaged"] if self._damaged() else faults
 
 
 def _answer(faults: list[str]) -> web.Response:

@@ -30,7 +30,7 @@ from bridge.store_trouble import StoreTrouble
 from channels.base import InboundMessage
 from channels.errors import FormRefused, NotStored
 from memory.conversations import SessionPlace
-from memory.errors import StoreError
+from memory.errors import StoreDamaged, StoreError
 from memory.inbox import Inbox
 
 
@@ -87,7 +87,7 @@ class Intake:
         except (NotStored, FormRefused):
             raise
         except StoreError as error:
-            self._beside.start(self._tell_of_the_store(message), "store is down")
+            self._beside.start(self._tell_of_the_store(message, error), "store is down")
             raise NotStored(str(error)) from error
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._errors.report(error, f"message {message.event}")
@@ -160,11 +160,12 @@ class Intake:
         rest_of_a_text = self._questions.is_rest_of_a_text(message, place)
         return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
-    async def _tell_of_the_store(self, message: InboundMessage) -> None:
+    async def _tell_of_the_store(self, message: InboundMessage, error: StoreError) -> None:
         """Each chat once; strangers are not told."""
         verdict = await self._access.verdict(message.address, message.sender)
         if verdict == "yes" and self._store_trouble.first_in(message):
-            await self._notices.answer(message, self._notices.say(message)("store_down"))
+            why = "store_damaged" if isinstance(error, StoreDamaged) else "store_down"
+            await self._notices.answer(message, self._notices.say(message)(why))
 
     async def _meet_stranger(
         self, message: InboundMessage, place: SessionPlace, verdict: Verdict

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 
 from agent.cancel import CancelToken
 from channels.base import Address
+from memory.errors import StoreDamaged
 from memory.inbox import InboxKey
 
 log = logging.getLogger(__name__)
@@ -206,6 +207,9 @@ class Lanes:
                 try:
                     more = await self._work(session_key)
                     failures = 0
+                except StoreDamaged:  # nothing here can be taken up before another start
+                    log.exception("lane %s has ended", session_key)
+                    break
                 except Exception:
                     # It never reaches another lane, and what is open here is tried again: a disk
                     # that is full now will have room later.

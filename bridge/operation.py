@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.messages import JsonObject
-from bridge.alerts import Alerts, Owner, Reach
+from bridge.alerts import Alerts, Cause, Owner, Reach
 from bridge.config import Config
 from bridge.control import Control, ControlRefused, Verb
 from bridge.guard import Guard, free_bytes
@@ -30,6 +31,8 @@ from memory.transcripts import READING, History
 from memory.trial import try_to_write
 
 log = logging.getLogger(__name__)
+
+TELL_S = 20.0  # for the owners to be told of damage, before the end
 
 
 class Operation:
@@ -77,6 +80,17 @@ class Operation:
             work["health"] = self._serve_health(self._config.health.port)
         return [group.create_task(_apart(name, one), name=name) for name, one in work.items()]
 
+    async def ending_when_damaged(self, stop: asyncio.Event) -> None:
+        """Damage of the database is told to the owners, and then `stop` is set: nothing can be stored
+        until another start has begun a new one."""
+        await self._database.damaged.wait()
+        log.error("the database is damaged: galata stops, and is to be started again")
+        self.alerts.raise_(Cause("database"), "alert_database")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TELL_S):
+                await self.alerts.idle()
+        stop.set()
+
     async def _tell_status(self, _: JsonObject) -> JsonObject:
         try:
             return (await self.status.get()).to_json()
@@ -96,17 +110,18 @@ class Operation:
 
         month_cost = self._services.gate.spent_microusd
         store = partial(try_to_write, self._database)
-        server = HealthServer(self.watch, self.status, store, month_cost, self._data)
+        damaged = self._database.damaged.is_set
+        server = HealthServer(self.watch, self.status, store, damaged, month_cost, self._data)
         await server.run(port)
 
     async def _language(self, owner: Owner) -> str | None:
         """The language of the configuration, else that of the owner's client."""
         if self._config.language != "auto":
             return self._config.language
-        body = await self._overview.last_body(*owner)
         try:
+            body = await self._overview.last_body(*owner)
             return None if body is None else load(body).sender.language
-        except ValidationError:  # another version wrote it
+        except (StoreError, ValidationError):  # it cannot be read, or another version wrote it
             return None
 
 

@@ -29,7 +29,7 @@ from bridge.texts import Say
 from bridge.turn_plan import TurnPlan, TurnServices
 from bridge.zone_question import zone_question
 from channels.base import Button, OutboundReply, ReplySink
-from memory.errors import StoreError
+from memory.errors import StoreDamaged, StoreError
 from memory.outbox import NewReply, OutboxReply
 from memory.runs import RunOutcome, Settlement
 from memory.usage import UsageRow
@@ -125,8 +125,8 @@ class Settling:
             if self._ran.agent is not None and self._ran.agent.has_answered:
                 outcome = Outcome("completed")  # only the last message is not stored yet
             else:
-                await self._keep_steps()
                 self.unstored = error
+                await self._quietly(self._keep_steps())
                 await self._quietly(self._sink.discard())
                 return  # they stay open: the lane goes on from there
         text = await self._last_word.of(
@@ -140,7 +140,12 @@ class Settling:
         parts = await self._sink.compose(
             OutboundReply(text, buttons=buttons, silent=self._plan.quiet)
         )
-        reply = await self._stored(outcome, parts)
+        try:
+            reply = await self._stored(outcome, parts)
+        except StoreDamaged as damage:  # what is in the file is given up: so it cannot come twice
+            self.unstored = damage
+            await self._quietly(self._sink.finish(OutboundReply(text, silent=self._plan.quiet)))
+            return
         self.settled = True
         await self._deliver(outcome, reply)
 
@@ -209,11 +214,13 @@ class Settling:
 
     async def _once_stored(self, store: Callable[[], Awaitable[T]]) -> T:
         """What `store` returns, tried again as long as the store cannot write; the chat is told
-        once."""
+        once. Raises `StoreDamaged`."""
         told = False
         for wait_s in chain(STORE_AGAIN_S, repeat(STORE_AGAIN_S[-1])):
             try:
                 return await store()
+            except StoreDamaged:
+                raise
             except StoreError as error:
                 error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
                 if not told:
@@ -300,7 +307,7 @@ class Settling:
         sink = plan.channel.open_reply(newest.address, reply_to=newest.message_id or None)
         await notify(sink, text, f"run {plan.run_id}", silent=plan.quiet)
 
-    async def _quietly(self, step: Awaitable[None]) -> None:
+    async def _quietly(self, step: Awaitable[object]) -> None:
         """Carry on with settling whatever one part of it does: the parts do not need each other."""
         try:
             await step

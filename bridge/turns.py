@@ -29,7 +29,7 @@ from bridge.stopping import key_of
 from bridge.turn import Turn
 from bridge.turn_plan import TurnPlan, TurnServices
 from channels.base import Address, Channel, InboundMessage
-from memory.errors import StoreError
+from memory.errors import StoreDamaged, StoreError
 from memory.inbox import InboxKey, InboxRow
 
 RETRY = "retry"  # the command whose message stands for the question before it
@@ -151,7 +151,9 @@ class Turns:
             self._unstored.add(session_key)
             error_id = await self._services.errors.report(error, f"lane {session_key}")
             say = self._notices.say(message)
-            await self._notices.reply(message, say("answer_waits_for_store", id=error_id))
+            damaged = isinstance(error, StoreDamaged)
+            why = "answers_are_lost" if damaged else "answer_waits_for_store"
+            await self._notices.reply(message, say(why, id=error_id))
 
     def expect(self, message: InboundMessage, session_key: str) -> bool:
         """The message waits from now on and can be stopped; false when it did so already."""

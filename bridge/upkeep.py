@@ -51,6 +51,18 @@ async def open_whole(path: Path) -> Database:
     return await Database.open(path)
 
 
+async def clear_damaged(database: Database, path: Path) -> None:
+    """At the end, when the database is closed: where SQLite has met damage the whole file is checked,
+    for which a start has no time, and set aside."""
+    if not database.damaged.is_set():
+        return
+    try:
+        said = await asyncio.to_thread(set_aside_if_damaged, path, datetime.now(UTC), None)
+    except OSError as error:
+        said = f"{path} is damaged and cannot be set aside: {error}"
+    log.error(said or f"no damage is found in {path} any more: the next start goes on with it")
+
+
 class Upkeep:
     """The scheduler with the jobs of the store. `more_handlers`: kinds of jobs beside them, and
     `more_plans` the cron plans of those that come by one."""

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 
 import aiosqlite
 
-from memory.errors import StoreUnavailable
+from memory.errors import StoreDamaged, StoreUnavailable
 from memory.frozen import Frozen, frozen
 from memory.integrity import is_damage, lost_content
 from memory.migrate import migrate, require_newest
@@ -50,6 +50,7 @@ class Database:
     def __init__(self, writer: _Connection, reader: _Connection) -> None:
         self._writer = writer
         self._reader = reader
+        self.damaged = asyncio.Event()  # SQLite has met damage; from then on nothing is written
         self._copy: TemporaryDirectory[str] | None = None  # the file's folder: it goes at the end
         self._queue: asyncio.Queue[_Write | None] = asyncio.Queue()
         self._task = asyncio.create_task(self._write_all(), name="database writer")
@@ -117,6 +118,8 @@ class Database:
         """
         if self._task.done():
             raise StoreUnavailable("the database is closed")
+        if self.damaged.is_set():  # the next start sets the file aside, with all that is in it
+            raise StoreDamaged("the database is damaged: nothing more is written")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_Write(operation, done))
         return await done
@@ -126,7 +129,7 @@ class Database:
         try:
             return list(await self._reader.execute_fetchall(sql, parameters))
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"reading failed: {error}") from error
+            raise self._failed("reading", error) from error
 
     async def look(self, operation: Operation[T]) -> T:
         """What several queries find together, at one instant and in one trip. Raises what `operation`
@@ -134,7 +137,7 @@ class Database:
         try:
             return await self._reader.run(lambda connection: _at_once(connection, operation))
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"reading failed: {error}") from error
+            raise self._failed("reading", error) from error
 
     async def scrub(self) -> bool:
         """After something was erased: its words leave the search index, and its pages the write-ahead
@@ -150,7 +153,7 @@ class Database:
                 if await self._writer.run(_emptied):
                     return True
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"writing failed: {error}") from error
+                raise self._failed("writing", error) from error
             await asyncio.sleep(wait_s)
         return False
 
@@ -182,7 +185,13 @@ class Database:
                 lambda connection: _transaction(connection, operations)
             )
         except sqlite3.Error as error:
-            results = [StoreUnavailable(f"writing failed: {error}")] * len(writes)
+            results = [self._failed("writing", error)] * len(writes)
+        damage = next((one for one in results if isinstance(one, StoreDamaged)), None)
+        if (
+            damage is not None
+        ):  # what was committed beside it goes with the file: it is to come again
+            self.damaged.set()
+            results = [damage] * len(writes)
         for write, result in zip(writes, results, strict=True):
             if write.done.done():
                 continue  # whoever waited was cancelled; the write stands
@@ -190,6 +199,12 @@ class Database:
                 write.done.set_exception(result)
             else:
                 write.done.set_result(result)
+
+    def _failed(self, what: str, error: sqlite3.Error) -> StoreUnavailable:
+        failure = _failure(what, error)
+        if isinstance(failure, StoreDamaged):
+            self.damaged.set()
+        return failure
 
 
 class _Connection(aiosqlite.Connection):
@@ -258,8 +273,13 @@ def _as_store_error(error: Exception) -> Exception:
     if isinstance(error, sqlite3.OperationalError) or (
         isinstance(error, sqlite3.Error) and is_damage(error)
     ):
-        return StoreUnavailable(f"writing failed: {error}")
+        return _failure("writing", error)
     return error
+
+
+def _failure(what: str, error: sqlite3.Error) -> StoreUnavailable:
+    kind = StoreDamaged if is_damage(error) else StoreUnavailable
+    return kind(f"{what} failed: {error}")
 
 
 async def _connect(path: Path, mode: str, opened: list[_Connection]) -> _Connection:

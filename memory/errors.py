@@ -2,6 +2,7 @@
 
 StoreError
  ├── StoreUnavailable   locked, full, read-only, or no database: nothing was stored
+ │    └── StoreDamaged  the file itself is damaged: nothing will be stored until another start
  ├── StoreTooNew        the database was written by a newer version of Galata
  └── StoreTooOld        it was written by an older version, and only a start of the bot may change it
 
@@ -21,6 +22,10 @@ class StoreError(Exception):
 
 class StoreUnavailable(StoreError):
     """Nothing was stored; the same call may work later."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The file is damaged; nothing more is written into it."""
 
 
 class StoreTooNew(StoreError):

@@ -73,12 +73,14 @@ def set_aside(path: Path, now: datetime) -> Path:
     return target
 
 
-def set_aside_if_damaged(path: Path, now: datetime) -> str | None:
-    """At a start, by the process that holds the data folder: set a damaged file aside, so that a new
-    one is made. What the operator should know, or None. Blocks for `START_LIMIT_S` at most, and a
-    little. Raises `OSError`."""
+def set_aside_if_damaged(
+    path: Path, now: datetime, limit_s: float | None = START_LIMIT_S
+) -> str | None:
+    """By the process that holds the data folder, while nobody has the file open: set a damaged file
+    aside, so that a new one is made. What the operator should know, or None. Blocks for `limit_s` at
+    most, and a little. Raises `OSError`."""
     try:
-        fault = damage(path)
+        fault = damage(path, limit_s)
     except sqlite3.Error:
         return None  # locked, or not readable: whoever opens it says so
     if fault is None:

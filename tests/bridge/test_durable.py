@@ -453,6 +453,15 @@ async def test_what_may_not_have_arrived_is_told_and_can_be_had_again(tmp_path: 
         assert await it.ask("/resend") == "An answer."
 
 
+async def test_what_a_command_answered_is_no_promise_of_resend(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["An answer."]) as it:
+        assert await it.ask("hi") == "An answer."
+        it.channel.failures = [Uncertain("cut")]
+        await it.send("/help")
+        await it.until(lambda: any("send the command again" in text for text in it.channel.finals))
+        assert not any("/resend" in text for text in it.channel.finals)
+
+
 async def test_a_refused_answer_is_told_with_an_error_id(tmp_path: Path) -> None:
     async with bed(tmp_path, ["An answer."]) as it:
         it.channel.failures = [ReplyRefused("no")]
