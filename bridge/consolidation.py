@@ -214,7 +214,7 @@ class Consolidation:
         if rows:
             at = f"{datetime.now(UTC):%H:%M} UTC"
             text = "\n".join(("", f"## {at}", "", *rows, ""))
-            await self._stores.daily.note_changes(scope, day, text)
+            await self._stores.daily.note_changes(scope, day, text, self._stores.tombstones)
 
 
 def _read_until(unread: Sequence[Unread], last: Note) -> list[tuple[Unread, int]]:

@@ -223,8 +223,10 @@ class Flushing:
         """Whether an entry for the oldest of these messages stands in a file already, without its
         mark: the mark follows."""
         # Ids are given anew after the newest messages were deleted: their time tells them apart.
-        begins = {(m.id, f"{m.at.astimezone(whose.zone):%H:%M}") for m in waiting.messages}
-        for day in sorted({m.at.astimezone(whose.zone).date() for m in waiting.messages}):
+        # A zone may have become known since; until then the hours were those of UTC.
+        times = [(m.id, m.at.astimezone(z)) for m in waiting.messages for z in (whose.zone, UTC)]
+        begins = {(id_, f"{at:%H:%M}") for id_, at in times}
+        for day in sorted({at.date() for _, at in times}):
             text = (await self._daily.read(whose.scope, day)).decode(errors="replace")
             for span in spans(text):
                 if span.session == session and (span.first, span.began) in begins:

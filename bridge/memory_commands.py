@@ -16,6 +16,7 @@ from bridge.rights import Rights
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from bridge.turn_plan import TurnServices
+from bridge.zone_question import asked_zone
 from channels.base import InboundMessage
 from memory.authors import Member, Receipt
 from memory.conversations import SessionPlace
@@ -143,7 +144,9 @@ class MemoryCommands:
             return refusal(refused, say)
         where = self._sharing.audience(message.address)
         text = say(f"memory_remembered_{where}", text=receipt.text, number=receipt.number)
-        return Answer(text, undo_button(receipt.changes[0], say))
+        asked, buttons = await asked_zone(self._services, message, policy, say)
+        text = f"{text}\n\n{asked}" if asked else text
+        return Answer(text, (*undo_button(receipt.changes[0], say), *buttons))
 
     async def forget(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer | str:
         """Names of lines: they are forgotten. Words: what has all of them is listed."""

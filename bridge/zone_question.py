@@ -10,11 +10,11 @@ from typing import Final
 
 from agent.messages import Message
 from bridge.limits.keys import TIMEZONE
-from bridge.limits.policy import BUILT_IN
+from bridge.limits.policy import BUILT_IN, Policy
 from bridge.texts import Say
 from bridge.tools import CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
-from channels.base import Button
+from channels.base import Button, InboundMessage
 from memory.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -60,19 +60,33 @@ async def zone_question(
     """The line under an answer, and its buttons; empty where there is nothing to ask. It matters to
     one that was given the time (`said`: the run's messages), to what is `remembered` with its date,
     and to notes of earlier days."""
-    to = plan.question.newest.address
-    if not to.private or plan.quiet or plan.policy.origin(TIMEZONE) != BUILT_IN:
+    to = plan.question.newest
+    if not to.address.private or plan.quiet or plan.policy.origin(TIMEZONE) != BUILT_IN:
         return "", ()
     try:
         matters = remembered or _told_time(said)
         if not (matters or await services.memory.flushing.has_noted(plan.session)):
             return "", ()
+    except StoreError as error:
+        log.warning("the time zone is asked for another time: %s", error)
+        return "", ()
+    return await asked_zone(services, to, plan.policy, say)
+
+
+async def asked_zone(
+    services: TurnServices, message: InboundMessage, policy: Policy, say: Say
+) -> tuple[str, tuple[Button, ...]]:
+    """The same under what a command has written down with its date."""
+    to = message.address
+    if not to.private or policy.origin(TIMEZONE) != BUILT_IN:
+        return "", ()
+    try:
         if not await services.people.tell_once(f"zone:{to.channel}:{to.account}:{to.chat}", _ONCE):
             return "", ()
     except StoreError as error:
         log.warning("the time zone is asked for another time: %s", error)
         return "", ()
-    buttons = _buttons(plan.question.newest.sender.language) if say.capabilities.buttons else ()
+    buttons = _buttons(message.sender.language) if say.capabilities.buttons else ()
     return say("zone_question"), buttons
 
 

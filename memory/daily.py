@@ -15,6 +15,7 @@ from pathlib import Path
 from memory.files import append, locked, names, read
 from memory.flush import Entry
 from memory.scopes import CHANGES, day_name, day_of, scope_path
+from memory.tombstones import Tombstones
 
 
 class Outdated(Exception):
@@ -54,11 +55,22 @@ class DailyFiles:
         """The days that have a file, the oldest first."""
         return await asyncio.to_thread(_days, scope_path(self._folder, scope))
 
-    async def note_changes(self, scope: str, day: date, text: str) -> None:
-        """Append to the day's file of what the nights have changed."""
+    async def note_changes(
+        self, scope: str, day: date, text: str, tombstones: Tombstones | None = None
+    ) -> None:
+        """Append to the day's file of what the nights have changed, without what is forgotten by then:
+        asked under the lock, as in `keep`."""
+        loop = asyncio.get_running_loop()
+
+        def standing() -> str:
+            if tombstones is None:
+                return text
+            asked = asyncio.run_coroutine_threadsafe(tombstones.of(scope), loop)
+            return "\n".join(asked.result().without(text.split("\n")))
+
         folder = scope_path(self._folder, scope)
         path = scope_path(self._folder, scope, f"{CHANGES}/{day_name(day)}")
-        await asyncio.to_thread(_note, folder, path, text)
+        await asyncio.to_thread(_note, folder, path, standing)
 
 
 async def _asked(question: Callable[[], Awaitable[bool]]) -> bool:
@@ -80,7 +92,7 @@ def _days(folder: Path) -> list[date]:
     return sorted(day for day in found if day is not None)
 
 
-def _note(folder: Path, path: Path, text: str) -> None:
+def _note(folder: Path, path: Path, standing: Callable[[], str]) -> None:
     with locked(folder):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        append(path, text.encode(errors="replace"))
+        append(path, standing().encode(errors="replace"))

@@ -106,7 +106,7 @@ def _is_said(item: Item, lines: Sequence[Line]) -> bool:
     if not who:
         return False
     if not all(line.said for line in cited):
-        return not is_foreign(item.text, Heard(own, tainted=True), name=name)
+        return not is_foreign(item.text, Heard(own, tainted=True), name=name, together=True)
     answers = "\n".join(_answer(lines, index) for index in item.lines)
     return untold(item.text, (own, name)).isdisjoint(telling(answers))
 

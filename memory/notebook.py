@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memory.authors import Authors, Member, Receipt, note
 from memory.database import Database
-from memory.fact_files import FactFiles
+from memory.fact_files import FactFiles, saying
 from memory.facts import Fact, FactsRefused, Lines, facts, find
 from memory.forgetting import Forgetting
 from memory.indexing import Indexer
@@ -18,7 +18,7 @@ from memory.said_before import SaidBefore
 from memory.scopes import ChatScope
 from memory.search import Search
 from memory.snapshots import Snapshots, outdate_snapshots
-from memory.tombstones import Tombstones, hash_of, unearth
+from memory.tombstones import Tombstones, forgotten_in, hash_of, unearth
 from memory.words import normalised
 
 
@@ -63,11 +63,20 @@ class Notebook:
         made(receipt)
         said = normalised(fact.text)
 
-        def op(connection: sqlite3.Connection) -> Receipt:
-            unearth(connection, chat.scope, said)
+        def op(connection: sqlite3.Connection) -> Receipt | None:
+            if by.run_id is None:
+                unearth(connection, chat.scope, said)
+            elif forgotten_in(connection, chat.scope).covers(said):
+                return None  # meanwhile: what forgets it may not have seen the line
             return replace(receipt, changes=note(connection, chat, by, receipt, said))
 
-        return await self._database.write(op)
+        done = await self._database.write(op)
+        if done is None:
+            await self.files.forget(
+                chat.scope, lambda line: line.fact is not None and saying(line) == said
+            )
+            raise FactsRefused("forgotten")
+        return done
 
     async def take_back(self, chat: ChatScope, by: Member, change_id: int) -> None:
         """One change alone. Raises `FactsRefused`: it is somebody else's, or something was changed

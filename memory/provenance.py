@@ -14,7 +14,7 @@ from typing import Literal
 
 from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.quoting import ATTACHED, QUOTE
-from memory.telling import turned, untold
+from memory.telling import telling, turned, untold
 
 Whose = Literal["own", "people", "foreign"]
 """Of a question: the person's own words, another person's, or passed on."""
@@ -22,11 +22,12 @@ Whose = Literal["own", "people", "foreign"]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a person said in a conversation. `tainted`: tools, files, pictures, quotes or forwards are
-    in it too."""
+    """What a person said in a conversation, one message a line. `tainted`: tools, files, pictures,
+    quotes or forwards are in it too. `people`: what others said in it."""
 
     own: str = ""
     tainted: bool = False
+    people: str = ""
 
 
 Hear = Callable[[], Awaitable[Heard]]
@@ -36,6 +37,7 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
     """What was said in messages, each with whose its question is. `own_tools`: tools that tell nothing
     that others have said. What the assistant said is nobody's."""
     own: list[str] = []
+    people: list[str] = []
     tainted = False
     calls: dict[str, str] = {}
     for message, whose in messages:
@@ -46,20 +48,29 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
                     said = "" if text.startswith(ATTACHED) else QUOTE.sub(" ", text)
                     tainted = tainted or whose == "foreign" or said != text
                     if whose == "own":
-                        own.append(said)
+                        own.append(" ; ".join(said.splitlines()))
+                    elif whose == "people":
+                        people.append(said)
                 case ToolResultBlock() if calls.get(block.tool_use_id) not in own_tools:
                     tainted = True
                 case ImageBlock():
                     tainted = True
                 case _:
                     pass
-    return Heard("\n".join(own), tainted)
+    return Heard("\n".join(own), tainted, "\n".join(people))
 
 
-def is_foreign(fact: str, heard: Heard, *, name: str = "") -> bool:
+def is_foreign(fact: str, heard: Heard, *, name: str = "", together: bool = False) -> bool:
     """Whether foreign words are in the conversation and the person, called `name`, has not said what
-    the fact says: each word that tells something, denied where they deny it."""
-    if not heard.tainted:
-        return False
+    the fact says: each word that tells something, denied where they deny it. Not `together`: in one
+    message, since words of several may be put together to what nobody has said. Where only other
+    people have spoken too: whether a word of it is theirs and not the person's."""
     sources = [*heard.own.split("\n"), name]
-    return bool(untold(fact, sources)) or turned(fact, sources)
+    missing = untold(fact, sources)
+    if not heard.tainted:
+        return bool(missing & telling(heard.people))
+    if missing or turned(fact, sources):
+        return True
+    return not together and all(
+        untold(fact, [line, name]) or turned(fact, [line, name]) for line in sources[:-1]
+    )

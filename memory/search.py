@@ -17,6 +17,7 @@ from pathlib import Path
 from memory.database import Database
 from memory.files import read
 from memory.indexing import Indexer, Owner, said
+from memory.lines import said as line_says
 from memory.pieces import entry_pieces, excerpt
 from memory.scopes import FACTS, ChatScope, scope_path
 from memory.telling import beginning, tells
@@ -203,7 +204,11 @@ class _Reading:
 
 def _is_forgotten(hit: Hit, forgotten: Forgotten) -> bool:
     """An entry in other words than what was forgotten has been left by whoever chose among them."""
-    return (forgotten.repeats if hit.name == FACTS else forgotten.covers)(hit.text)
+    if hit.name == FACTS:
+        return forgotten.repeats(hit.text)
+    return forgotten.covers(hit.text) or any(
+        forgotten.covers(line_says(line)) for line in hit.text.split("\n")
+    )
 
 
 def _in_its_forms(mark: tuple[str, ...]) -> Phrase:

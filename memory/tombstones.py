@@ -94,6 +94,12 @@ class Tombstones:
         return Forgotten(frozenset(str(row[0]) for row in rows))
 
 
+def forgotten_in(connection: sqlite3.Connection, scope: str) -> Forgotten:
+    """The same, inside a write."""
+    rows = connection.execute("SELECT words FROM tombstones WHERE scope = ?", (scope,))
+    return Forgotten(frozenset(str(row[0]) for row in rows))
+
+
 def bury(connection: sqlite3.Connection, scope: str, sayings: Collection[str]) -> None:
     """From now on these are forgotten. For use inside a write. Repeats are harmless."""
     connection.executemany(

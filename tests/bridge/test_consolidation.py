@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -449,6 +450,34 @@ async def test_what_a_night_made_of_a_saying_is_forgotten_with_the_saying(tmp_pa
             chat, receipt.changes[0], receipt.changes[-1], person=None
         )
         assert [run for run, _ in told.runs] == ["r1"], "asked about, as its notes led there"
+
+
+async def test_what_is_forgotten_while_it_is_written_down_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a run's tool, and by a night that is about to tell what it did."""
+    chat, by = ChatScope(SCOPE, "fake", "1", "7"), Member("7", "Ana", may_change_all)
+    async with memory_bed(tmp_path, faithful) as it:
+        session, book = await it.session(), Notebook(it.database, it.folder)
+        add, told = FactFiles.add, it.daily.note_changes
+
+        async def forget_first(*args: Any) -> Any:
+            monkeypatch.undo()
+            await book.forgetting.forget(chat, by, [Ref(FACTS, 1)])
+            return await (add if isinstance(args[0], FactFiles) else told)(*args)
+
+        await book.remember(chat, by, "the secret word is plover", DAY)
+        monkeypatch.setattr(FactFiles, "add", forget_first)
+        with pytest.raises(FactsRefused, match="forgotten"):
+            await book.remember(
+                chat, replace(by, run_id="r1"), "plover, the secret word is plover", DAY
+            )
+        assert await it.known() == []
+        await write(it, DAY, "collects rare blue stamps")
+        monkeypatch.setattr(it.daily, "note_changes", forget_first)
+        await it.night(session, DAY)
+        assert await it.known() == []
+        assert "stamps" not in changes_of(it, DAY)
 
 
 async def test_forgotten_words_are_not_shown_to_the_model(tmp_path: Path) -> None:

@@ -107,11 +107,13 @@ class Dies(Exception):
     pass
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
 @pytest.mark.parametrize("kept", [0, 1, 2])
 async def test_a_crash_between_entry_and_mark_neither_loses_nor_doubles(
-    tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kept: int, zone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over midnight: it dies before, between and after the entries of two days; then more is said."""
+    """Over midnight: it dies before, between and after the entries of two days; then more is said, and
+    the zone may have become known."""
     async with memory_bed(tmp_path, notes) as it:
         late = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
         await talk(it, "first", at=late)
@@ -135,7 +137,7 @@ async def test_a_crash_between_entry_and_mark_neither_loses_nor_doubles(
             patch.setattr(DailyFiles, "keep", dying)
             with pytest.raises(Dies):
                 await it.flush(session)
-        it.flushing = it.flushing_of(DailyFiles(it.folder))
+        it.flushing, it.zone = it.flushing_of(DailyFiles(it.folder)), ZoneInfo(zone)
         await talk(it, "third", run="c", at=late + timedelta(minutes=3))
         await it.flush(session)
         everything = await it.day(DAY) + await it.day(date(2026, 12, 1))

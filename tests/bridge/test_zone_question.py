@@ -55,6 +55,14 @@ async def test_it_is_asked_once_when_it_first_matters(tmp_path: Path) -> None:
         assert "(Asia/Kolkata)" in clock(it)
 
 
+async def test_what_a_command_writes_down_with_its_date_makes_it_matter(tmp_path: Path) -> None:
+    async with bed(tmp_path, [], zone=None) as it:
+        assert ASKED in await it.ask("/remember likes tea")
+        assert ASKED not in await it.ask("/remember likes coffee"), "once"
+        team = await it.ask("/remember likes tea", chat="team", private=False)
+        assert ASKED not in team
+
+
 async def test_notes_of_earlier_days_make_it_matter(tmp_path: Path) -> None:
     async with bed(tmp_path, ["a", "b", "c"], zone=None) as it:
         await it.ask("one")
