@@ -35,9 +35,9 @@ K = RefusalKind
 CallOutcome = Literal["completed", "cancelled", "failed"]
 
 NEARLY_FULL = 0.95  # of the window: an answer without output there is an overflow (field case 37)
-# Failures after which another model may still answer. What is wrong with the request itself is not
-# among them.
-FALL_BACK_ON = frozenset({K.TRANSIENT, K.RATE_LIMIT, K.QUOTA, K.AUTH, K.UNKNOWN})
+# Failures after which another model may still answer, at last also what one refuses of the request
+# itself. What is said is not among them: who declines it is not passed by.
+FALL_BACK_ON = frozenset(K) - {K.CONTENT_FILTER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,8 @@ class ModelCalls:
                     raise
                 continue
             except ProviderError as error:
-                if await self._mending.mend(error.refusal):
+                gentle = self._another_may_take_it(error.refusal.kind)
+                if await self._mending.mend(error.refusal, gentle=gentle):
                     if self.partial_text:  # it was refused in mid-answer
                         self._ports.emit(Retrying(0, error.refusal.kind))
                     continue
@@ -196,6 +197,15 @@ class ModelCalls:
         await self._ports.sleep(wait)
         return True
 
+    def _another_may_take_it(self, kind: RefusalKind) -> bool:
+        """Whether a model to fall back on may take what this one refuses, so that the conversation need
+        not be given up for it: the form is another provider's affair, the length that of a window."""
+        if kind is K.FORMAT:
+            names = {model.provider.name for model in self._models}
+            return len(names) > 1
+        window = self.model.context_tokens
+        return any(model.context_tokens > window for model in self._models[1:])
+
     def _fall_back(self) -> bool:
         if len(self._models) < 2:
             return False
@@ -209,9 +219,14 @@ class ModelCalls:
     async def _fitting(self, *, tools: bool, advice: str | None) -> _Call:
         """A call that the model's window holds, as far as we can tell and mend it."""
         call = self._begin(tools=tools, advice=advice)
-        while await self._mending.shrink_before_sending(call.estimated):
+        while True:
+            gentle = self._another_may_take_it(K.OVERFLOW)
+            shrunk = await self._mending.shrink_before_sending(call.estimated, gentle=gentle)
+            if not shrunk and not (gentle and self._mending.is_too_long(call.estimated)):
+                return call
+            if not shrunk:
+                self._fall_back()
             call = self._begin(tools=tools, advice=advice)
-        return call
 
     async def _make(self, call: _Call) -> Completed:
         await self._ports.reserve(call.number, call.model, call.estimated)

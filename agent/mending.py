@@ -59,12 +59,13 @@ class Mending:
         most = self._model.max_output_tokens
         return most if self._most_output is None else min(most, self._most_output)
 
-    async def mend(self, refusal: Refusal) -> bool:
-        """Change what the refusal is about; false when nothing (more) can be changed."""
+    async def mend(self, refusal: Refusal, *, gentle: bool) -> bool:
+        """Change what the refusal is about; false when nothing (more) can be changed. `gentle`: another
+        model may take it as it is, so the conversation is not given up."""
         match refusal.kind:
             case K.OVERFLOW:
                 self._note_window(refusal)
-                return await self._make_room(refusal, Rung.RESET)
+                return await self._make_room(refusal, Rung.AGGRESSIVE if gentle else Rung.RESET)
             case K.REQUEST_TOO_LARGE:
                 return await self._fit_the_minute(refusal)
             case K.OUTPUT_CAP:
@@ -72,7 +73,7 @@ class Mending:
             case K.FORMAT:
                 if self._once(K.FORMAT) and await self._working.plainer(self._model.sizes):
                     return True
-                return await self._working.reset()
+                return not gentle and await self._working.reset()
             case K.MEDIA:
                 if self._once(K.MEDIA) and await self._working.smaller_images(self._shrink):
                     return True
@@ -82,19 +83,27 @@ class Mending:
             case _:
                 return False
 
-    async def shrink_before_sending(self, estimated: int) -> bool:
+    def is_too_long(self, estimated: int) -> bool:
+        """Whether a request of `estimated` tokens and its answer are clearly larger than a window that
+        is known."""
+        window = self._window()
+        return window is not None and self._is_over(estimated, window)
+
+    async def shrink_before_sending(self, estimated: int, *, gentle: bool) -> bool:
         """Take a rung of the ladder when a request of `estimated` tokens and its answer are clearly
         larger than a window that is known; false when they are not, or no rung makes them smaller:
         then the request is sent, for the estimate may be wrong.
 
         What even a reset would leave may be too large by our estimate. Nothing as drastic as an
-        emergency is done then, for it would lose the turn's results and help nothing.
+        emergency is done then, for it would lose the turn's results and help nothing; nor where another
+        model may take it (`gentle`).
         """
         window = self._window()
         if window is None or not self._is_over(estimated, window):
             return False
         least = self._fixed() + self._working.least(self._model.sizes)
-        highest = Rung.AGGRESSIVE if self._is_over(least, window) else Rung.RESET
+        helpless = gentle or self._is_over(least, window)
+        highest = Rung.AGGRESSIVE if helpless else Rung.RESET
         return await self._make_room(Refusal(K.OVERFLOW, limit_tokens=window), highest)
 
     def _is_over(self, estimated: int, window: int) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.mending import CLEARLY_OVER
 from agent.messages import Message, assistant_text, user_text
 from agent.overflow import Rung
-from agent.testing import ScriptedProvider, calls
+from agent.testing import ScriptedProvider, Step, calls
 from agent.windows import CAUTIOUS
 from tests.agent.bed import SIZES, Fixture, result_texts
 
@@ -133,3 +135,34 @@ async def test_what_has_made_a_request_fit_a_minutes_quota_holds_on() -> None:
     fixture = Fixture([over, "done"], window=100_000)
     assert await fixture.run(history(10)).execute() == "done"
     assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
+
+
+def larger(steps: Sequence[Step]) -> ScriptedProvider:
+    """A provider of another name, for a model with a larger window (`Fixture`)."""
+    other = ScriptedProvider(steps)
+    other.name = "other"
+    return other
+
+
+@pytest.mark.parametrize("kind", [K.OVERFLOW, K.FORMAT])
+async def test_a_model_that_may_take_the_conversation_is_asked_before_it_is_given_up(
+    kind: RefusalKind,
+) -> None:
+    other = larger(["from the other"])
+    refused = ProviderError("scripted", Refusal(kind, 400))
+    fixture = Fixture([refused] * 9, window=20_000, fallbacks=[other])
+    run = fixture.run([user_text("q0"), assistant_text("a0"), *history(1)])
+    assert await run.execute() == "from the other"
+    assert not run.context_was_reset
+    assert fixture.keeper.snapshots == 0
+    assert len(fixture.provider.requests) <= 3
+
+
+async def test_what_is_clearly_too_long_for_one_model_goes_to_the_one_that_can_hold_it() -> None:
+    other = larger(["done"])
+    fixture = Fixture([STEP, STEP], window=4_000, fallbacks=[other])
+    run = fixture.run([user_text("now")])
+    assert await run.execute() == "done"
+    assert len(result_texts(other.requests[-1].messages[-1])[0]) > 10_000
+    assert fixture.keeper.snapshots == 0
+    assert not run.context_was_reset
