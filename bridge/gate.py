@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from agent.errors import LimitReached
 from memory.clock import stamp
@@ -52,7 +52,15 @@ class MonthlyGate:
         """Raises `LimitReached` (`month`, `day`), whatever the step."""
         for one in await self.spending():
             if one.spent >= one.most:
-                raise LimitReached(one.limit, used=usd(one.spent), limit=usd(one.most))
+                opens = self.day_began() + timedelta(days=1)
+                if one.limit == "month":
+                    opens = (self.month_began() + timedelta(days=32)).replace(day=1)
+                raise LimitReached(
+                    one.limit,
+                    used=usd(one.spent),
+                    limit=usd(one.most),
+                    opens=f"{opens:%Y-%m-%d} ({self._zone})",
+                )
 
     async def spending(self) -> list[Spending]:
         """Of each of the installation's limits."""

@@ -115,6 +115,8 @@ class GroupDoor:
         channel, _, chat = (message.press.value if message.press else "").partition(":")
         by = f"{message.address.channel}:{message.sender.id}"
         chat = self._access.current(channel, chat)
+        if not allow and await self._is_allowed(channel, chat):  # by another owner
+            return Answer(await self._over(channel, chat, say), in_place=True, spent=True)
         group = (
             await self._groups.allow(channel, chat, by)
             if allow
@@ -128,6 +130,10 @@ class GroupDoor:
         key = "group_let_in" if allow else "group_kept_out"
         told = say(key, title=_title(group), group=group)
         return Answer(told, in_place=True, spent=True)
+
+    async def _is_allowed(self, channel: str, chat: str) -> bool:
+        group = await self._groups.find(channel, chat)
+        return group is not None and group.state == "allowed"
 
     async def _over(self, channel: str, chat: str, say: Say) -> str:
         group = await self._groups.find(channel, chat)

@@ -177,8 +177,8 @@ class LimitsForm:
             say("limits_apply"),
             say("limits_discard"),
         )
-        await self._channels[message.address.channel].open_form(message, form)
-        return Answer("")
+        opened = await self._channels[message.address.channel].open_form(message, form)
+        return Answer("" if opened else say("limits_text_not_opened"))
 
     def _field(self, key: Key[Any], values: Mapping[str, Any], say: Say) -> FormField:
         hint = say.word(key.sentence)

@@ -17,7 +17,7 @@ NO_EVERY = timedelta(hours=1)  # somebody who may not is told so
 
 class LimitRights:
     """Owners everywhere, and in a group those of its admins who may change what it is, and the chat's
-    `editors`."""
+    `editors` as long as they are in it."""
 
     def __init__(
         self,
@@ -41,9 +41,11 @@ class LimitRights:
             return True
         if address.private:
             return False
-        if person in self._policies.of(address, person)[EDITORS]:
-            return True
         channel = self._channels[address.channel]
+        if person in self._policies.of(address, person)[EDITORS]:
+            is_in = await channel.membership.is_in(address, person)
+            if is_in is not False:
+                return is_in
         return await channel.is_admin(address, person, managing=True)
 
     async def no(

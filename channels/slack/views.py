@@ -1,7 +1,9 @@
 """Forms as Slack's modals: made, read from what is sent, and with faults at their fields. Pure.
 
 Limits: docs.slack.dev/reference/views and …/block-kit/block-elements; the state of a modal knows each
-field as `values[block_id][action_id]`, and gives null for an empty one.
+field as `values[block_id][action_id]`, and gives null for an empty one. A text has no `max_length`:
+that takes 3,000 at most, while without one longer texts are taken (slackapi/node-slack-sdk#940), and
+longer initial values too (IBM/slack-wrench#105).
 """
 
 from __future__ import annotations

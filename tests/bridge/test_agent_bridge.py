@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -686,7 +686,10 @@ async def test_the_step_cap_and_the_months_limit_are_said(tmp_path: Path) -> Non
     steps = [calls((f"c{i}", "current_time", {})) for i in range(9)]
     async with bed(tmp_path, steps, limit_usd=6) as it:
         assert "after 5 steps" in await it.ask("hi")
-        assert "6.00 of 6.00 USD" in await it.ask("again")
+        told = await it.ask("again")
+        assert "6.00 of 6.00 USD" in told
+        opens = (datetime.now(UTC).replace(day=1) + timedelta(days=32)).replace(day=1)
+        assert f"again from {opens:%Y-%m-%d} (UTC)" in told
 
 
 async def test_tools_answer_with_time_and_size(tmp_path: Path) -> None:

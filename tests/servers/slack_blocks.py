@@ -2,7 +2,8 @@
 
 Limits from docs.slack.dev/reference/block-kit: 50 blocks in a message (100 in a view), 25 elements
 of actions, 10 of context, 3,000 characters of a section, 10 fields of 2,000, 150 of a header, 75
-of a button, 2,000 of its value, 255 of an id, 12,000 of all markdown blocks together.
+of a button, 2,000 of its value, 255 of an id, 12,000 of all markdown blocks together; 3,000 as the
+`max_length` of a text that is typed, 100 options of 75 characters with values of 150, hints of 2,000.
 """
 
 from __future__ import annotations
@@ -198,6 +199,10 @@ def _check_element(element: Any, where: str, report: Report) -> None:
         report("must be an object", where)
         return
     _check_length(element.get("action_id"), 255, f"{where}/action_id", report)
+    if element.get("type") == "plain_text_input":
+        _check_text_input(element, where, report)
+    if element.get("type") == "static_select":
+        _check_select(element, where, report)
     if element.get("type") != "button":
         return
     for name in set(element) - _BUTTON:
@@ -209,8 +214,36 @@ def _check_element(element: Any, where: str, report: Report) -> None:
         report("must be a valid enum value", f"{where}/style")
 
 
+def _check_text_input(element: Json, where: str, report: Report) -> None:
+    """What may be typed is bounded by `max_length` alone, which has a bound of its own."""
+    for name in set(element) - _TEXT_INPUT:
+        report(f"invalid additional property: {name}", where)
+    for name, least in (("min_length", 0), ("max_length", 1)):
+        length = element.get(name, least)
+        if not isinstance(length, int) or not least <= length <= 3000:
+            report(f"must be {least} to 3000", f"{where}/{name}")
+    if "placeholder" in element:
+        _check_text(element["placeholder"], 150, f"{where}/placeholder", report)
+    most = element.get("max_length")
+    if isinstance(most, int):
+        _check_length(element.get("initial_value"), most, f"{where}/initial_value", report)
+
+
+def _check_select(element: Json, where: str, report: Report) -> None:
+    options = element.get("options") or []
+    if not 1 <= len(options) <= 100:
+        report("must have 1 to 100 items", f"{where}/options")
+    for index, option in enumerate(options):
+        _check_text(option.get("text"), 75, f"{where}/options/{index}/text", report)
+        _check_length(option.get("value"), 150, f"{where}/options/{index}/value", report)
+    if element.get("initial_option", options[:1] and options[0]) not in options:
+        report("must be one of the options", f"{where}/initial_option")
+
+
 def _check_input(block: Json, where: str, report: Report) -> None:
     _check_text(block.get("label"), 2000, f"{where}/label", report)
+    if "hint" in block:
+        _check_text(block["hint"], 2000, f"{where}/hint", report)
     _check_element(block.get("element"), f"{where}/element", report)
 
 
@@ -220,6 +253,13 @@ def _nothing(block: Json, where: str, report: Report) -> None:
 
 _BUTTON = frozenset(
     ("type", "text", "action_id", "url", "value", "style", "confirm", "accessibility_label")
+)
+
+_TEXT_INPUT = frozenset(
+    (
+        *("type", "action_id", "initial_value", "multiline", "min_length", "max_length"),
+        *("dispatch_action_config", "focus_on_load", "placeholder"),
+    )
 )
 
 _CHECKS: dict[str, Callable[[Json, str, Report], None]] = {

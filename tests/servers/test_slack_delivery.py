@@ -15,7 +15,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tests.servers import slack_blocks
 from tests.servers.slack import Conversation, SlackServer, User
+from tests.servers.slack_state import SlackError
 
 Json = dict[str, Any]
 
@@ -598,6 +600,27 @@ def form(title: str = "Settings", **more: Any) -> Json:
         ],
         **more,
     }
+
+
+@pytest.mark.parametrize(
+    ("element", "told"),
+    [
+        ({"max_length": 3001}, "element/max_length"),
+        ({"max_length": 5, "initial_value": "longer"}, "element/initial_value"),
+        ({"placeholder": {"type": "plain_text", "text": "x" * 151}}, "element/placeholder"),
+        ({"type": "static_select", "options": []}, "element/options"),
+        ({"initial_value": "x" * 8_000}, ""),
+    ],
+)
+def test_an_input_is_checked_as_block_kit_does(element: Json, told: str) -> None:
+    block = form()["blocks"][0]
+    blocks = [block | {"element": block["element"] | element}]
+    problems: list[str] = []
+    try:
+        slack_blocks.parse(blocks, note=lambda _: None)
+    except SlackError as error:
+        problems = error.body["errors"]
+    assert [told in one for one in problems][:1] == ([True] if told else [])
 
 
 async def test_a_form_is_opened_refused_and_sent(

@@ -89,6 +89,18 @@ async def test_a_refused_group_is_left_and_left_again_but_not_for_an_owner(tmp_p
         assert [tuple(row) for row in rows] == [("fake:owner", "group.refused", "fake:zoo")]
 
 
+async def test_what_another_owner_has_allowed_an_old_question_does_not_refuse(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        await receive(it, added(it))
+        old = replace(question(it))  # as the other owner still sees it
+        await decide(it, 0)
+        it.channel.replies.append(old)
+        await receive(it, it.channel.press(old, button=1, person="owner"))
+        assert it.channel.membership.left == []
+
+
 async def test_after_a_day_without_an_answer_it_leaves(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await receive(it, added(it))

@@ -173,6 +173,15 @@ async def test_without_an_answer_of_the_platform_nothing_changes(tmp_path: Path)
         assert not group_file(tmp_path).exists()
 
 
+async def test_an_editor_who_has_left_the_group_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "editors: [41]\n")
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        assert "not set → de" in await limits(it, "set language de", person="41")
+        it.channel.membership.members = {GROUP: {"boss"}}
+        assert "Only admins" in await limits(it, "set language fr", person="41")
+
+
 async def test_undo_and_log(tmp_path: Path) -> None:
     write(tmp_path, "paused: no\n")
     async with bed(tmp_path) as it:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bridge.limits.policies import PolicyLayers
 from channels.base import Capabilities
 from channels.errors import FormRefused
 from channels.inputs import Form
+from channels.messages import Press
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_command import group_file
 from tests.bridge.limits.test_effects import GROUP, write
@@ -114,6 +116,18 @@ async def test_a_fault_of_the_syntax_is_at_its_field_too(tmp_path: Path, written
         with pytest.raises(FormRefused) as refused:
             await sent(it, form, blocked=written, language="de", tokens_per_day="50")
         assert set(refused.value.faults) == {"blocked"}
+
+
+async def test_a_text_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        form = await opened(it)
+        it.channel.capabilities = replace(FORMS, forms=False)
+        (as_text,) = form.buttons
+        pressed = it.channel.message("", person="boss", chat=GROUP, private=False)
+        press = Press("1", as_text.action, as_text.value, "")
+        await it.bridge.receive(replace(pressed, event="p:1", press=press))
+        await it.bridge.idle()
+        assert "limits replace" in it.channel.notices[-1]
 
 
 async def test_faults_of_the_chats_file_are_told_at_the_first_field(tmp_path: Path) -> None:
