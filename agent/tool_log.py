@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.history import lost_result
-from agent.messages import ToolResultBlock, ToolUseBlock
+from agent.messages import Message, ToolResultBlock, ToolUseBlock
 from agent.tools import Toolbox
 
 
@@ -16,6 +17,20 @@ class Effects:
 
     done: tuple[str, ...]
     unknown: tuple[str, ...]
+
+
+def effects_in(turn: Iterable[Message], acting: Collection[str]) -> Effects:
+    """What these tools have changed in a turn that is stored; each of its calls has a result."""
+    messages = tuple(turn)
+    names = {call.id: call.name for m in messages for call in m.tool_uses if call.name in acting}
+    results = [r for m in messages for r in m.tool_results if r.tool_use_id in names]
+    done = (r for r in results if r.outcome == "known" and not r.is_error)
+    unknown = (r for r in results if r.outcome == "unknown")
+    return Effects(_names(done, names), _names(unknown, names))
+
+
+def _names(results: Iterable[ToolResultBlock], names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names[result.tool_use_id] for result in results))
 
 
 class ToolLog:

@@ -16,6 +16,7 @@ from bridge.delivery import Deliveries
 from bridge.errors import sentence
 from bridge.inbound import entry, load
 from bridge.lanes import ActiveRun
+from bridge.lost_runs import LostRuns
 from bridge.notices import Notices
 from bridge.stopping import ASK_NOW, Stopped, Stopping, key_of, was_stop
 from bridge.turn_plan import TurnServices
@@ -50,6 +51,7 @@ class Acts:
         turns: Turns,
         backlog: Backlog,
         deliveries: Deliveries,
+        lost_runs: LostRuns,
         notices: Notices,
         beside: Beside,
         place_of: PlaceOf,
@@ -61,6 +63,7 @@ class Acts:
         self._turns = turns
         self._backlog = backlog
         self._deliveries = deliveries
+        self._lost_runs = lost_runs
         self._notices = notices
         self._beside = beside
         self._place_of = place_of
@@ -104,7 +107,17 @@ class Acts:
         if done and id_ is not None:
             self._beside.start(self._answer_stop(message, id_, stopped), "stop")
         elif id_ is not None:
+            await self._end_postponed(stopped)
             await self._services.inbox.close([id_], "done")
+
+    async def _end_postponed(self, stopped: Stopped) -> Stopped:
+        """Runs that have taken a step and waited to go on are no waiting messages any more: they end as
+        stopped, and tell so themselves."""
+        lost = await self._services.runs.lost_with(stopped.waiting)
+        for run in {run.run.run_id: run for run in lost.values()}.values():
+            self._beside.start(self._lost_runs.end(run), "postponed run")
+        waiting = tuple(key for key in stopped.waiting if key not in lost)
+        return replace(stopped, waiting=waiting, postponed=bool(lost))
 
     async def _came_before(self, message: InboundMessage) -> bool:
         """A store that does not say so at once holds up no stop."""
@@ -179,8 +192,10 @@ class Acts:
         self, message: InboundMessage, inbox_id: int | None, stopped: Stopped
     ) -> None:
         place, say = self._place_of(message), self._notices.say(message)
-        told = await self._stopping.finish(message, place, stopped, say)
         self._turns.unmark(stopped.waiting)
+        if inbox_id is not None:
+            stopped = await self._end_postponed(stopped)
+        told = await self._stopping.finish(message, place, stopped, say)
         if stopped.run is not None and message.press is None:
             self._beside.start(self._mark_while_stopping(message, stopped.run), "stop")
         if inbox_id is None:  # it is not stored

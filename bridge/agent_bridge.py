@@ -42,6 +42,7 @@ class AgentBridge:
         self._channels = channels
         self._beside = ground.beside
         self._deliveries, self._turns = answers.deliveries, answers.turns
+        self._lost_runs = answers.lost_runs
         self._lanes, self._outages = answers.lanes, answers.outages
         self._backlog, self._acts = kept.backlog, taken.acts
         self.chats, self.talks, self.eraser = kept.chats, kept.talks, kept.eraser
@@ -64,8 +65,7 @@ class AgentBridge:
         for reply in await services.outbox.open_replies(here):
             self._beside.start(self._deliveries.resume(reply), "resumed delivery")
         for lost in await services.runs.lost(here):
-            if (asked := readable(lost.body)) is not None:
-                self._beside.start(self._deliveries.end_lost(lost, asked), "lost run")
+            self._beside.start(self._lost_runs.end(lost), "lost run")
         for row in await services.inbox.open_acts():
             message = readable(row.body)
             if message is not None and message.address.channel in self._channels:

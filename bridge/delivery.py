@@ -13,6 +13,7 @@ from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from agent.cancel import CancelToken
+from agent.messages import Message
 from bridge.errors import ErrorReporter
 from bridge.texts import Say, Texts
 from channels.base import (
@@ -193,22 +194,23 @@ class Deliveries:
             except ChannelError as error:
                 log.warning("reply %s was not tidied up: %s", reply.key, error)
 
-    async def end_lost(self, lost: Lost, message: InboundMessage) -> None:
-        """A stop had closed the run's messages, `message` the newest of them, and the process died
-        before the run was settled: what it had shown is ended with "Stopped."."""
+    async def end_lost(
+        self, lost: Lost, message: InboundMessage, text: str, end: Sequence[tuple[int, Message]]
+    ) -> None:
+        """Settle a lost run, `message` the newest of those that it was to answer, with its last
+        messages: what it had shown is ended with `text`."""
         to, run, language = message.address, lost.run, self._language(message)
         reply_to = message.message_id or None
         sink, journal = self._again(to, run.run_id, reply_to, run.preview_id, language)
-        stopped = OutboundReply(Say(self._texts, language)("stopped"))
         reply = NewReply(
             run.run_id,
             to.private,
             reply_to,
             language,
-            await sink.compose(stopped),
+            await sink.compose(OutboundReply(text)),
             run.preview_id,
         )
-        over = Settlement(lost.session, run.run_id, "cancelled", (), ())
+        over = Settlement(lost.session, run.run_id, "cancelled", end, ())
         stored = await self._outbox.get(await self._runs.settle(over, reply))
         async with self.in_order(to):
             await self.deliver(stored, sink, journal, None)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.errors import LimitReached
 from agent.loop import EMPTY_MARK, AgentRun
+from agent.tool_log import Effects
 from bridge.display import without_our_sign
 from bridge.errors import ErrorReporter, sentence
 from bridge.lanes import Outcome
@@ -74,13 +76,12 @@ class LastWord:
         """Which actions of a stopped run had taken effect, and of which it is unknown."""
         if agent is None:
             return ""
-        effects = agent.effects()
-        done = self._say("effects_done", tools=_names(effects.done)) if effects.done else ""
-        return _joined(done, self._unknown(agent))
+        return effects_told(agent.effects(), self._say)
 
     def _unknown(self, agent: AgentRun | None) -> str:
-        unknown = agent.effects().unknown if agent is not None else ()
-        return self._say("effects_unknown", tools=_names(unknown)) if unknown else ""
+        if agent is None:
+            return ""
+        return effects_told(replace(agent.effects(), done=()), self._say)
 
     def _afterwords(self, agent: AgentRun) -> Sequence[str]:
         sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
@@ -107,6 +108,13 @@ class LastWord:
             case _:
                 error_id = await self._errors.report(error, f"run {self._run_id}")
                 return sentence(error, self._say, error_id)
+
+
+def effects_told(effects: Effects, say: Say) -> str:
+    """Which actions of a stopped run had taken effect, and of which it is unknown."""
+    done = say("effects_done", tools=_names(effects.done)) if effects.done else ""
+    unknown = say("effects_unknown", tools=_names(effects.unknown)) if effects.unknown else ""
+    return _joined(done, unknown)
 
 
 def _joined(*parts: str) -> str:

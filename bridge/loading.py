@@ -104,15 +104,15 @@ def _of(tools: Collection[str], message: Message) -> Iterator[Block]:
             yield block
 
 
-def closed(turn: Turn) -> Turn:
+def closed(turn: Turn, mark: str = INTERRUPTED_MARK) -> Turn:
     """The turn with an end: one whose end was lost in a crash gets results for its open calls and
-    says that it was interrupted. In memory only."""
+    the mark, as a rule that it was interrupted, in memory only."""
     last = turn[-1]
     if last.role == "assistant" and not last.tool_uses:
         return turn
     results = tuple(lost_result(call.id) for call in last.tool_uses)
     ended = (*turn, Message("user", results)) if results else turn
-    return (*ended, Message("assistant", (TextBlock(INTERRUPTED_MARK),)))
+    return (*ended, Message("assistant", (TextBlock(mark),)))
 
 
 def _with(before: str, question: Message) -> Message:

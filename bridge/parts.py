@@ -26,6 +26,7 @@ from bridge.intake import Intake
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.keys import WHO_CAN_STOP
+from bridge.lost_runs import LostRuns
 from bridge.notices import Notices
 from bridge.outage import Outages
 from bridge.overheard import Overheard
@@ -89,6 +90,7 @@ class Answering:
     tokens: CancelTokenRegistry
     overheard: Overheard
     deliveries: Deliveries
+    lost_runs: LostRuns
     turns: Turns
     holds: Holds
     lanes: Lanes
@@ -134,7 +136,8 @@ def answering(on: Ground, gone: Callable[[Address, Unreachable], Awaitable[None]
         channels=channels,
     )
     turns.bind(lanes, outages, warnings.look)
-    return Answering(tokens, overheard, deliveries, turns, holds, lanes, outages)
+    lost_runs = LostRuns(services, deliveries, on.notices)
+    return Answering(tokens, overheard, deliveries, lost_runs, turns, holds, lanes, outages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +282,7 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         turns=answers.turns,
         backlog=kept.backlog,
         deliveries=answers.deliveries,
+        lost_runs=answers.lost_runs,
         notices=on.notices,
         beside=beside,
         place_of=lambda message: rules.place(message, kept.talks),

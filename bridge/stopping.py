@@ -34,12 +34,14 @@ WhoCanStop = Literal["asker_and_admins", "anyone"]
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """What a stop has done. `again`: the run was being stopped already; `waiting`: messages that
-    are dropped; `works`: the commands that were at work with a model."""
+    are dropped; `works`: the commands that were at work with a model; `postponed`: a run that waited
+    to go on was ended."""
 
     run: ActiveRun | None = None
     again: bool = False
     waiting: tuple[InboxKey, ...] = ()
     works: tuple[InboxKey, ...] = ()
+    postponed: bool = False
 
     @property
     def running(self) -> tuple[InboxKey, ...]:
@@ -164,6 +166,8 @@ class Stopping:
             return StopAnswer(say("stopped") if message.press is not None else "")
         if stopped.works:
             return StopAnswer(say("stopped"))
+        if stopped.postponed:
+            return StopAnswer("")
         return await self._nothing_stopped(message, place, say)
 
     async def _nothing_stopped(

@@ -110,8 +110,8 @@ class Turn:
             ),
         )
         self._journal.begun()
-        done = effects_of(context, attempts(context, plan.retry_of), self._acting())
-        self._ran.acting, self._ran.acted_before = self._acting(), bool(done)
+        done = effects_of(context, attempts(context, plan.retry_of), services.acting)
+        self._ran.acting, self._ran.acted_before = services.acting, bool(done)
         context = without_run(context, plan.retry_of)
         memory = self._ran.memory = RunMemory(
             services,
@@ -205,11 +205,6 @@ class Turn:
     def _spender(self) -> Spender:
         plan = self._plan
         return Spender(plan.session, plan.question.newest.address, plan.person, plan.policy)
-
-    def _acting(self) -> frozenset[str]:
-        """Tools that change something outside of the memory."""
-        specs = (tool.spec for tool in self._services.more_tools)
-        return frozenset(spec.name for spec in specs if spec.side_effects)
 
     def _tools(self, memory: RunMemory) -> Sequence[Tool]:
         session, services = self._plan.session, self._services

@@ -87,6 +87,12 @@ class TurnServices:
     storing: Storing = field(default_factory=Storing)
     more_tools: tuple[Tool, ...] = ()
 
+    @property
+    def acting(self) -> frozenset[str]:
+        """Tools that change something outside of the memory."""
+        specs = (tool.spec for tool in self.more_tools)
+        return frozenset(spec.name for spec in specs if spec.side_effects)
+
     def compaction(self, reader: ChatModel) -> CompactionServices:
         """Those that a compaction of a context writes to that `reader` reads."""
         calls = self.memory.summaries(reader)

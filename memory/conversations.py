@@ -196,6 +196,13 @@ class Conversations:
         )
         return decode(rows[0]["body"]) if rows else None
 
+    async def of_run(self, run_id: str) -> list[tuple[int, Message]]:
+        """What is stored of a run, as (ordinal, message) in its own order."""
+        rows = await self._database.read(
+            "SELECT ordinal, body FROM messages WHERE run_id = ? ORDER BY ordinal", (run_id,)
+        )
+        return [(int(row[0]), decode(row[1])) for row in rows]
+
     async def leave_out(self, session: int, run_id: str) -> None:
         """The run's messages leave the context; they stay stored. Idempotent."""
 

@@ -188,21 +188,16 @@ class Inbox:
     ) -> int | None:
         """Store a stop and close the messages that it has stopped, in one transaction: a crash right
         after brings none of them back, nor what of the run's reply is not sent yet. Those that were
-        waiting can be opened again (`reopen`). The stop's row id, or None when it is stored
-        already; its row keeps what it has ended (`ended_by`) until it is answered."""
+        waiting can be opened again (`reopen`), unless their run had taken a step. The stop's row id, or
+        None when it is stored already; its row keeps what it has ended (`ended_by`) until it is
+        answered."""
         now = stamp()
-        ended = "run" if run_id is not None else "work" if running else None
 
         def op(connection: sqlite3.Connection) -> int | None:
-            connection.executemany(
-                "UPDATE inbox SET state = 'done', outcome = 'cancelled', done_at = ?,"
-                " stopped_by = ? WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
-                " AND state = 'open'",
-                [
-                    *((now, None, *key) for key in running),
-                    *((now, entry.event, *key) for key in waiting),
-                ],
-            )
+            for key in running:
+                _stop(connection, key, None, now)
+            begun = [key for key in waiting if not _stop(connection, key, entry.event, now)]
+            ended = "run" if run_id is not None or begun else "work" if running else None
             connection.execute(
                 "UPDATE outbox SET halted = 1 WHERE key = ? AND state = 'open'", (run_id,)
             )
@@ -331,6 +326,20 @@ class Inbox:
             )
 
         await self._database.write(op)
+
+
+def _stop(connection: sqlite3.Connection, key: InboxKey, event: str | None, at: str) -> bool:
+    """Close a message that a stop has stopped, also one that its lane was the first to close; false
+    when its run had taken a step, and the message cannot be asked after all."""
+    closed = connection.execute(
+        "UPDATE inbox SET state = 'done', outcome = 'cancelled', done_at = ?,"
+        " stopped_by = CASE WHEN EXISTS (SELECT 1 FROM messages m"
+        " WHERE m.run_id = inbox.run_id AND m.ordinal > 0) THEN NULL ELSE ? END"
+        " WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
+        " AND (state = 'open' OR outcome = 'cancelled') RETURNING stopped_by",
+        (at, event, *key),
+    ).fetchall()
+    return all(row[0] is not None for row in closed)
 
 
 def _put(connection: sqlite3.Connection, entry: Entry) -> int | None:

@@ -16,10 +16,21 @@ from agent.messages import Message, decode, user_text
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, message_row
 from memory.database import Database
+from memory.inbox import InboxKey
 from memory.outbox import NewReply, put_reply
 from memory.provenance import Whose
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
+
+_LOST = (
+    "SELECT r.run_id, r.state = 'withdrawn', r.takeovers, r.preview_id, r.session_id,"
+    " (SELECT body FROM inbox i WHERE i.run_id = r.run_id ORDER BY i.id DESC LIMIT 1) body"
+    " FROM runs r"
+)
+_LEFT_ALONE = (
+    "NOT EXISTS (SELECT 1 FROM inbox i WHERE i.run_id = r.run_id"
+    " AND (i.state = 'open' OR i.stopped_by IS NOT NULL))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +48,9 @@ class BegunRun:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A run that nothing will take up: its messages were closed by a stop, and the process died before
-    it was settled. `body`: the newest of those messages, as the inbox keeps it."""
+    """A run that nothing will take up: its messages were closed by a stop while it waited to go on, or
+    the process died before it was settled. `body`: the newest of those messages, as the inbox keeps
+    it."""
 
     run: BegunRun
     session: int
@@ -211,17 +223,29 @@ class Runs:
         return _begun(rows[0]) if rows else None
 
     async def lost(self, channels: Sequence[str]) -> list[Lost]:
-        """Runs that were begun and that no open message will take up."""
+        """Runs that were begun and that no message will take up: none of theirs is open, or was dropped
+        while it waited and can be asked after all."""
         marks = ", ".join("?" for _ in channels)
         rows = await self._database.read(
-            "SELECT r.run_id, r.state = 'withdrawn', r.takeovers, r.preview_id, r.session_id,"  # noqa: S608 - marks
-            " (SELECT body FROM inbox i WHERE i.run_id = r.run_id ORDER BY i.id DESC LIMIT 1) body"
-            " FROM runs r JOIN sessions s ON s.id = r.session_id"
-            f" WHERE r.state <> 'settled' AND s.channel IN ({marks}) AND NOT EXISTS"
-            " (SELECT 1 FROM inbox i WHERE i.run_id = r.run_id AND i.state = 'open')",
+            f"{_LOST} JOIN sessions s ON s.id = r.session_id"
+            f" WHERE r.state <> 'settled' AND s.channel IN ({marks}) AND {_LEFT_ALONE}",
             tuple(channels),
         )
-        return [Lost(_begun(row), int(row[4]), row["body"]) for row in rows if row["body"]]
+        return [_lost(row) for row in rows if row["body"]]
+
+    async def lost_with(self, stopped: Sequence[InboxKey]) -> dict[InboxKey, Lost]:
+        """Those of them whose messages these are, which a stop has closed; by message."""
+        found: dict[InboxKey, Lost] = {}
+        for key in stopped:
+            rows = await self._database.read(
+                f"{_LOST} WHERE r.state <> 'settled' AND {_LEFT_ALONE}"  # noqa: S608 - constants
+                " AND r.run_id = (SELECT run_id FROM inbox"
+                " WHERE channel = ? AND account = ? AND chat = ? AND event = ?)",
+                key,
+            )
+            if rows and rows[0]["body"]:
+                found[key] = _lost(rows[0])
+        return found
 
 
 def _whose(row: sqlite3.Row) -> Whose:
@@ -236,6 +260,10 @@ def _take(connection: sqlite3.Connection, run_id: str, inbox_ids: Sequence[int])
         "UPDATE inbox SET run_id = ? WHERE id = ? AND run_id IS NULL",
         [(run_id, id_) for id_ in inbox_ids],
     )
+
+
+def _lost(row: sqlite3.Row) -> Lost:
+    return Lost(_begun(row), int(row[4]), row["body"])
 
 
 def _begun(row: sqlite3.Row) -> BegunRun:

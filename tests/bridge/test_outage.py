@@ -12,12 +12,24 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
-from agent.testing import ScriptedProvider, refusal
+from agent.messages import JsonObject
+from agent.testing import ScriptedProvider, calls, refusal
+from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.outage import FAILURES, PAUSES_S, Outages
+from bridge.session import session_of
 from tests.bridge.bed import bed
 
 UNAUTHORISED = Refusal(RefusalKind.AUTH, 401)
 SILENT = Refusal(RefusalKind.TRANSIENT)
+
+
+class Booking:
+    """A tool that changes something."""
+
+    spec = ToolSpec("book", "Books.", {"type": "object"}, side_effects=True)
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        return ToolOutput.of("booked")
 
 
 @pytest.fixture
@@ -134,6 +146,28 @@ async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Pat
         await it.ask("hi")
         assert await it.ask("/cancel") == "Waiting messages that I dropped: 1."
         assert await it.services.inbox.open_sessions(("fake",)) == []
+
+
+async def test_a_run_that_waits_in_its_middle_is_stopped_like_any_other(tmp_path: Path) -> None:
+    """It passed for a waiting message: what it had done was not told, and no marker stored."""
+    steps = [calls(("a", "book", {}), text="I book."), ProviderError("scripted", UNAUTHORISED)]
+    async with bed(tmp_path, steps, more_tools=[Booking()]) as it:
+        await it.send("book it")
+        await it.until(lambda: it.channel.finals)
+        other = await it.send("and this?")
+        stop = await it.send("/cancel")
+        await it.until(lambda: len(it.channel.finals) == 3)
+        await it.bridge.idle()
+        assert sorted(it.channel.finals[1:]) == [
+            "Stopped.\n\nDone before the stop: `book`.",
+            "Waiting messages that I dropped: 1.",
+        ]
+        context = await it.services.conversations.context(1)
+        texts = [stored.message.text for stored in context.messages]
+        assert texts == ["book it", "I book.", "", "[Stopped by the user.]"]
+        place = session_of(stop.address, "ana", "shared")
+        (dropped,) = await it.services.inbox.dropped(place.key, "ana", stop.event)
+        assert dropped[-1] == other.event
 
 
 async def test_the_status_says_what_waits_and_until_when(tmp_path: Path) -> None:
