@@ -190,8 +190,15 @@ class Settling:
     async def _leave_open(self) -> None:
         """The rows stay open, and nothing is left in the chat."""
         await self._quietly(self._book_calls())
-        await self._quietly(self._services.runs.withdraw(self._plan.run_id))
+        await self._quietly(self._withdraw())
         await self._quietly(self._sink.discard())
+
+    async def _withdraw(self) -> None:
+        try:
+            await self._services.runs.withdraw(self._plan.run_id)
+        except StoreDamaged as error:  # there will be nothing to take up
+            error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
+            await self._notice(self._say("answers_are_lost", id=error_id))
 
     async def _tell_outage(self, down: ProviderDown) -> None:
         if not self._outages.tell_once(self._plan.session_key, down.provider):

@@ -14,7 +14,7 @@ from channels.errors import ChannelFailed, ChannelUnavailable
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_S = 30.0
 HEALTHY_AFTER_S = 60.0  # a connection that lasted this long starts the backoff anew
 
 
@@ -29,7 +29,7 @@ async def supervise(
     each time that it cannot listen.
 
     Raises `ChannelFailed` when trying again is useless; everything else is tried again after 1, 2, 4
-    … 60 seconds (with up to a quarter more, so that many bots do not come back at once), or after
+    … 30 seconds (with up to a quarter more, so that many bots do not come back at once), or after
     what the platform asked for.
     """
     wait_s = FIRST_WAIT_S

@@ -81,6 +81,7 @@ _NOTHING_LEFT = (
     aiohttp.ClientHttpProxyError,
 )
 _HTTP_TOO_MANY = 429
+_HTTP_TOO_LARGE = 413
 _DEFAULT_WAIT_S = 1.0
 
 
@@ -95,13 +96,19 @@ def code_of(error: Failure) -> str:
 
 def meaning_of(error: Failure) -> Meaning:
     """What a failed request wants from us."""
-    response = _response(error)
-    if response is not None:
-        code = data_of(response).get("error")
-        if _status(response) == _HTTP_TOO_MANY:
-            return Meaning.RATE_LIMITED
-        return _MEANINGS.get(str(code), Meaning.REFUSED) if code else Meaning.UNCERTAIN
-    return Meaning.NOT_SENT if isinstance(error, _NOTHING_LEFT) else Meaning.UNCERTAIN
+    response, status = _response(error), _http_status(error)
+    if status == _HTTP_TOO_MANY:
+        return Meaning.RATE_LIMITED
+    code = None if response is None else data_of(response).get("error")
+    if code:
+        return _MEANINGS.get(str(code), Meaning.REFUSED)
+    if status == _HTTP_TOO_LARGE:
+        return Meaning.REFUSED
+    # With these it is a page of something in front of Slack, which did not let the request through.
+    passed_on = status is None or not 300 <= status < 500
+    if not passed_on or isinstance(error, _NOTHING_LEFT):
+        return Meaning.NOT_SENT
+    return Meaning.UNCERTAIN
 
 
 def wait_asked_for(error: Failure) -> float:
@@ -170,6 +177,16 @@ def _response(error: Failure) -> AsyncSlackResponse | None:
         return None
     response: object = error.response  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return response if isinstance(response, AsyncSlackResponse) else None
+
+
+def _http_status(error: Failure) -> int | None:
+    """The status of the answer, whatever its body is; None without an answer."""
+    if not isinstance(error, SlackApiError):
+        return None
+    response: object = error.response  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if isinstance(response, AsyncSlackResponse):
+        return _status(response)
+    return response.status if isinstance(response, aiohttp.ClientResponse) else None
 
 
 def data_of(response: AsyncSlackResponse) -> dict[str, Any]:

@@ -137,6 +137,23 @@ async def test_a_fault_at_the_end_of_a_run_outlived_by_a_restart_repeats_no_answ
         assert users in ([], ["question"]), "it stands in the history once"
 
 
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_with_a_damaged_database_an_answer_comes_while_there_is_time_and_none_is_promised(
+    tmp_path: Path, in_time: bool
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["An answer."], stall=stall) as it:
+        await it.send("question")
+        await it.provider.streaming.wait()
+        it.database.damaged.set()
+        if in_time:
+            stall.set()
+        await it.bridge.close(10.0 if in_time else 0.0)
+        *before, told = it.channel.finals
+        assert "lost with it: please ask again" in told
+        assert before == ["An answer."] * in_time
+
+
 async def test_with_little_room_files_are_not_fetched_and_words_are_answered(
     tmp_path: Path,
 ) -> None:

@@ -443,6 +443,17 @@ async def test_a_new_message_without_a_clear_answer_is_not_sent_again(
     assert len(server.calls_to("chat.postMessage")) == 1
 
 
+async def test_what_a_proxy_has_turned_away_is_sent_again_and_what_is_too_large_is_not(
+    server: SlackServer, channel: SlackChannel, dm: Conversation
+) -> None:
+    server.fail_next("chat.postMessage", status=404, html=True)
+    await channel.open_reply(here(dm), reply_to=None).finish(OutboundReply("once"))
+    server.fail_next("chat.postMessage", status=413, html=True, count=2)  # formatted, and plain
+    with pytest.raises(ReplyRefused):
+        await channel.open_reply(here(dm), reply_to=None).finish(OutboundReply("too much"))
+    assert texts(dm) == ["once"]
+
+
 async def test_an_update_without_a_clear_answer_is_repeated(
     server: SlackServer, channel: SlackChannel, dm: Conversation
 ) -> None:
