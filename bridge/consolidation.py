@@ -21,9 +21,10 @@ from memory.flush import notes as notes_of
 from memory.nights import Night, Nights, Unread
 from memory.proposal import (
     INSTRUCTIONS,
-    PROPOSAL_TOKENS,
+    MOST_NOTES,
     Change,
     ProposalRefused,
+    budget,
     chunks,
     prompt,
     read_proposal,
@@ -107,31 +108,46 @@ class Consolidation:
         unread = await stores.nights.unread(scope, day)
         before = len(facts(await stores.files.load(scope)))
         progress = _Progress(Night(day, "same", failures=failures), before)
-        notes = [note for part in unread for note in part.notes]
-        left = list(notes)
         try:
-            most = len(left)
-            while left:
-                piece = (await self._piece(scope, left))[:most]
-                try:
-                    await self._ask(scope, session, piece, zone, progress)
-                except CutOff:
-                    if len(piece) == 1:
-                        raise
-                    most = len(piece) // 2
-                    continue
-                left = left[len(piece) :]
-                await stores.nights.read(scope, _read_until(unread, piece[-1]))
+            await self._read(scope, session, unread, zone, progress)
         except PutOff as error:
             return replace(progress.night, outcome="put_off", reason=str(error))
         except CallFailed as error:
             log.info("the memory of %s stays as it is: %s", scope, error)
-            return replace(progress.night, outcome="failed", reason=str(error)[:200])
+            failures = progress.night.failures + isinstance(error, CutOff)
+            reason = str(error)[:200]
+            return replace(progress.night, outcome="failed", reason=reason, failures=failures)
         except ProposalRefused as error:
             return await self._refused(scope, unread, error, progress.night)
         await stores.nights.read(scope, [(part, len(part.data)) for part in unread])
         night = replace(progress.night, failures=0)
         return replace(night, outcome="changed") if _changes(night) else night
+
+    async def _read(
+        self,
+        scope: str,
+        session: int,
+        unread: Sequence[Unread],
+        zone: tzinfo,
+        progress: _Progress,
+    ) -> None:
+        """Ask about all notes in pieces, smaller ones where an answer was cut off. A single note whose
+        answer is cut off night after night is passed over: its day file keeps it. Raises as `_ask`."""
+        left = [note for part in unread for note in part.notes]
+        most = MOST_NOTES
+        while left:
+            piece = (await self._piece(scope, left))[:most]
+            try:
+                await self._ask(scope, session, piece, zone, progress)
+            except CutOff:
+                if len(piece) > 1:
+                    most = len(piece) // 2
+                    continue
+                if progress.night.failures + 1 < MOST_REFUSED:
+                    raise
+                progress.night = replace(progress.night, failures=0)
+            left, most = left[len(piece) :], min(MOST_NOTES, 2 * most)
+            await self._stores.nights.read(scope, _read_until(unread, piece[-1]))
 
     async def _refused(
         self, scope: str, unread: Sequence[Unread], error: ProposalRefused, night: Night
@@ -168,7 +184,7 @@ class Consolidation:
         while told:
             shown = facts(await stores.files.load(scope))
             text = prompt(shown, told, day)
-            ask = Ask(session, "consolidation", INSTRUCTIONS, text, PROPOSAL_TOKENS, zone)
+            ask = Ask(session, "consolidation", INSTRUCTIONS, text, budget(len(told)), zone)
             answer = await self._calls.ask(ask)
             before = (told, forgotten)
             told, forgotten = await self._told(scope, notes)

@@ -37,7 +37,7 @@ from memory.flush import (
     without,
 )
 from memory.flushed import MOST_AT_ONCE, FlushMarks, Waiting
-from memory.note_taking import INSTRUCTIONS, NOTES_TOKENS, chunks, prompt
+from memory.note_taking import INSTRUCTIONS, budget, chunks, prompt
 from memory.tombstones import Forgotten, Tombstones
 
 log = logging.getLogger(__name__)
@@ -208,6 +208,7 @@ class Flushing:
                 continue  # what was forgotten meanwhile is noted by nobody
             first = waiting.messages[0].id
             await self._marks.advance(session, first, made.last, made.foreign)
+            most = min(MOST_AT_ONCE, 2 * most)
 
     async def _is_outdated(
         self, session: int, whose: _Whose, made: Batch, forgotten: Forgotten
@@ -279,7 +280,7 @@ class Flushing:
     ) -> Sequence[Item]:
         if self._calls is None:
             return digest(lines)
-        asked = Ask(session, "flush", INSTRUCTIONS, prompt(lines), NOTES_TOKENS, zone)
+        asked = Ask(session, "flush", INSTRUCTIONS, prompt(lines), budget(lines), zone)
         items = read_items(await self._calls.ask(asked, wait_s), len(lines))
         if items is None:
             raise CallFailed("the answer is no list of notes")

@@ -19,7 +19,9 @@ from agent.messages import JsonValue
 from memory.facts import MOST_ENTRIES, MOST_TEXT, Fact, one_line
 from memory.flush import Note
 
-PROPOSAL_TOKENS = 4_000  # cap of an answer
+TOKENS_EACH = 60  # of an answer, for each note: an entry with its reason
+LEAST_TOKENS = 4_000  # cap of an answer about few notes, which may merge and drop many entries
+MOST_NOTES = 100  # that are asked about at once: an answer about more takes longer than a call may
 NOTE_CHARACTERS = 600  # of one note, as the model reads it
 _FENCE = re.compile(r"```[a-z]*\n(.*?)\n?```", re.DOTALL)
 
@@ -142,6 +144,11 @@ def _shown(number: int, note: Note) -> str:
 def _fenced(text: str) -> str:
     """The text, which cannot end the part that it stands in."""
     return re.sub(r"<(?=/?\s*(?:entries|notes))", "< ", text, flags=re.IGNORECASE)
+
+
+def budget(count: int) -> int:
+    """Tokens that an answer about so many notes may have."""
+    return max(LEAST_TOKENS, TOKENS_EACH * count)
 
 
 def chunks(

@@ -254,6 +254,29 @@ async def test_a_day_too_full_for_one_answer_is_noted_and_tidied_in_pieces_and_u
         assert await it.known() == ["has a cat"], "another press takes nothing else back"
 
 
+async def test_a_note_whose_answer_is_cut_off_each_night_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with memory_bed(tmp_path, notes) as it:
+        session = await it.session()
+        for number in range(8):
+            said = user_text(f"I own book{number} of the series"), assistant_text("ok")
+            await it.say(session, *said, run=f"r{number}")
+        await it.flush(session)
+
+        async def capped(request: ModelRequest) -> Completed:
+            about = request.messages[-1].text.partition("<notes>")[2]
+            reason = "length" if "book3" in about else "end"
+            return Completed(assistant_text(faithful(request)), reason, Usage(1, 1))
+
+        monkeypatch.setattr(it.calls, "_stream", capped)
+        nights = [await it.night(session, DAY + timedelta(days=n)) for n in range(4)]
+        assert [night.outcome for night in nights] == ["failed", "failed", "changed", "same"]
+        known = await it.known()
+        assert len(known) == 7
+        assert not any("book3" in text for text in known)
+
+
 async def test_a_night_that_dies_between_two_pieces_goes_on_where_it_was(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, faithful) as it:
         session = await it.session()
