@@ -13,6 +13,7 @@ from bridge.limits.editing import differences, edited, too_wide
 from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.reading import Reading, line_of, mended, read
+from bridge.limits.showing import plain
 from bridge.texts import Say
 from bridge.yaml_source import Fault
 from channels.base import Address, Button, InboundMessage
@@ -206,7 +207,7 @@ class Changes:
 def shown(changed: Sequence[Difference], say: Say) -> list[str]:
     """A line for each."""
     none = say("limits_none")
-    return [f"- `{key}`: {old or none} → {new or none}" for key, old, new in changed]
+    return [f"- `{key}`: {plain(old) or none} → {plain(new) or none}" for key, old, new in changed]
 
 
 def _undo(place: PolicyPlace, revision: int, say: Say) -> Button:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from bridge.limits.keys import Key
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say
 from memory.days import Cap, Used
+
+_MARKUP = re.compile(r"[*`~<>\\|]|\]\(|://|(?<!\w)_|_(?!\w)")
 
 
 def use_of(policy: Policy, used: Used, say: Say, *, private: bool) -> list[str]:
@@ -36,8 +39,20 @@ def _of(measure: str, value: int, caps: Mapping[str, Cap], say: Say) -> str:
     return f"{text} USD" if money else text
 
 
+def code(text: str) -> str:
+    """As code, so that nothing in it is Markdown."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, room = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{room}{text}{room}{fence}"
+
+
+def plain(text: str) -> str:
+    """As it is, or as code where it would be read as Markdown."""
+    return code(text) if _MARKUP.search(text) else text
+
+
 def value_of(key: Key[Any], policy: Policy, say: Say) -> str:
     """A key with its value, as it would stand in the chat's file."""
     shown = key.show(policy[key]) or say("limits_none")
     ceiling = f" ({say('limits_ceiling')})" if policy.origin(key) == CEILINGS else ""
-    return f"`{key.name}: {shown}`{ceiling}"
+    return f"{code(f'{key.name}: {shown}')}{ceiling}"

@@ -16,6 +16,7 @@ from bridge.limits.menu import PRESETS, Menu, group_of, offers, preset
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.policy import Values
+from bridge.limits.showing import code
 from bridge.texts import Say
 from channels.base import Address, Button, InboundMessage
 from memory.dialogues import Dialogue, Dialogues
@@ -117,7 +118,7 @@ class Steps:
             return expired(step)
         policy = self._policies.of(step.target, step.message.sender.id)
         value = key.show(policy[key]) or step.say("limits_none")
-        text = f"`{key.name}: {value}`\n{step.say.word(key.sentence)}"
+        text = f"{code(f'{key.name}: {value}')}\n{step.say.word(key.sentence)}"
         if key.name in self._ceilings:
             most = key.show(self._ceilings[key.name])
             text += f"\n{step.say('limits_ceiling')}: {most}"

@@ -173,6 +173,17 @@ async def test_without_an_answer_of_the_platform_nothing_changes(tmp_path: Path)
         assert not group_file(tmp_path).exists()
 
 
+async def test_a_value_is_shown_as_it_is_and_never_as_markdown(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = {"boss"}
+        told = await limits(it, "set instructions be [nice](http://x.y) _now_ `a`")
+        value = '"be [nice](http://x.y) _now_ `a`"'
+        assert f"not set → `` {value} ``" in told
+        assert f"`` instructions: {value} ``" in await limits(it)
+        assert told.endswith(value + " ``")
+        assert "→ mention_or_reply" in await limits(it, "set answer_when mention_or_reply")
+
+
 async def test_an_editor_who_has_left_the_group_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, "editors: [41]\n")
     async with bed(tmp_path) as it:
