@@ -31,7 +31,7 @@ from agent.providers.client import (
     stream_ended,
 )
 from agent.providers.errors import read_refusal
-from agent.providers.wire import clean, parse_arguments, tokens, unique_calls
+from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -132,6 +132,7 @@ class _Answer:
         self._model = model
         self._request = request
         self._drafts: dict[int, _Draft] = {}
+        self._pairs = Pairs()
         self._usage: Usage | None = None
         self._stop: str | None = None
         self._ended = False
@@ -171,7 +172,8 @@ class _Answer:
         draft = self._drafts[index]
         if kind == "text_delta":
             draft.parts.append(delta.text)
-            return TextDelta(clean(delta.text)) if delta.text else None
+            text = self._pairs.clean(delta.text)
+            return TextDelta(text) if text else None
         if kind == "input_json_delta":
             draft.parts.append(delta.partial_json)
         elif kind == "thinking_delta":

@@ -6,11 +6,13 @@ model) and in what they send: chunks without choices, calls without ids or indic
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agent.deadlines import StreamWatch
+from agent.errors import Refusal, RefusalKind
 from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from agent.provider import (
     Completed,
@@ -23,6 +25,7 @@ from agent.provider import (
     UsageReport,
 )
 from agent.providers.client import (
+    AnswerFailed,
     SdkProvider,
     connection_limits,
     stop_reason,
@@ -30,12 +33,14 @@ from agent.providers.client import (
 )
 from agent.providers.errors import read_refusal
 from agent.providers.openai_body import Dialect, learnt, render
-from agent.providers.wire import clean, parse_arguments, tokens, unique_calls
+from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
 from agent.settings import ProviderSettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
+
+log = logging.getLogger(__name__)
 
 BASE_URL = "https://api.openai.com/v1"
 _STOPS: dict[str, StopReason] = {
@@ -136,6 +141,7 @@ class _Answer:
         self._stop: str | None = None
         self._counted = False  # whether the newest chunk is the one that ends a stream: usage alone
         self._refused = False
+        self._pairs = Pairs()
 
     def take(self, chunk: Any) -> Iterator[StreamEvent]:
         """Read one chunk; what it tells the caller."""
@@ -149,8 +155,7 @@ class _Answer:
             delta = getattr(choice, "delta", None)
             if delta is not None:
                 if delta.content:
-                    self._text.append(delta.content)
-                    yield TextDelta(clean(delta.content))
+                    yield from self._content(delta.content)
                 else:
                     yield from self._rarer(delta)
                 if delta.tool_calls:
@@ -158,6 +163,35 @@ class _Answer:
             reason = getattr(choice, "finish_reason", None)
             if reason is not None:
                 self._stop = reason
+
+    def _content(self, content: object) -> Iterator[StreamEvent]:
+        """A piece of the answer; Mistral's reasoning models give a list of parts. Raises
+        `AnswerFailed`."""
+        match content:
+            case str():
+                self._text.append(content)
+                if text := self._pairs.clean(content):
+                    yield TextDelta(text)
+            case list():
+                for part in cast("list[object]", content):
+                    yield from self._part(part)
+            case _:
+                detail = f"content that is no text: {content!r:.40}"
+                raise AnswerFailed(Refusal(RefusalKind.TRANSIENT, detail=detail))
+
+    def _part(self, part: object) -> Iterator[StreamEvent]:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                yield from self._content(text)
+            case {"type": "thinking", "thinking": list()}:
+                for thought in cast("dict[str, list[object]]", part)["thinking"]:
+                    match thought:
+                        case {"text": str(text)}:
+                            yield ThinkingDelta(clean(text))
+                        case _:
+                            pass
+            case _:
+                log.info("%s sent a part that is neither text nor thought", self._model)
 
     def _rarer(self, delta: Any) -> Iterator[StreamEvent]:
         """What a chunk without content may hold. Only `reasoning_content` is kept: servers that

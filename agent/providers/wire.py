@@ -38,6 +38,20 @@ def clean(text: str) -> str:
     return text
 
 
+class Pairs:
+    """Joins the halves of a surrogate pair that come in two pieces of a stream."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def clean(self, piece: str) -> str:
+        """The piece as `clean` gives it, with what was held back of the one before and without a first
+        half at its end."""
+        text = self._half + piece
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return clean(text.removesuffix(self._half)) if self._half else clean(text)
+
+
 def tokens(reported: object) -> int | None:
     """A number of tokens as a provider reports it; None for what can be none."""
     if isinstance(reported, bool) or not isinstance(reported, int | float):

@@ -288,6 +288,25 @@ async def test_a_refusal_is_shown_as_the_answer() -> None:
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["I will", " not."]
 
 
+async def test_an_answer_in_parts_is_read_and_one_that_is_no_text_is_asked_for_again() -> None:
+    """Mistral's reasoning models."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    parts = [thought, {"type": "text", "text": "Hi"}, {"type": "reference", "reference_ids": [1]}]
+    events = await openai_reads(chunk({"content": parts}), chunk({"content": " you"}), END)
+    assert [event.text for event in events if isinstance(event, ThinkingDelta)] == ["hm"]
+    assert last(events).message.blocks == (TextBlock("Hi you"),)
+    with pytest.raises(ProviderError) as caught:
+        await openai_reads(chunk({"content": 5}), END)
+    assert caught.value.refusal.kind is RefusalKind.TRANSIENT
+
+
+async def test_halves_of_an_emoji_in_two_chunks_are_shown_as_one() -> None:
+    events = await openai_reads(chunk({"content": "Hi \ud83d"}), chunk({"content": "\ude00!"}), END)
+    shown = [event.text for event in events if isinstance(event, TextDelta)]
+    assert shown == ["Hi ", "\U0001f600!"]
+    assert last(events).message.text == "Hi \U0001f600!"
+
+
 @pytest.mark.parametrize(("field", "kept"), [("reasoning_content", True), ("reasoning", False)])
 async def test_reasoning_is_told_apart_from_the_answer(field: str, kept: bool) -> None:
     events = await openai_reads(
