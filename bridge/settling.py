@@ -246,6 +246,7 @@ class Settling:
             self._own_messages(outcome),
             plan.inbox_ids,
             self._worse_attempt(outcome),
+            self._services.memory.sharing.scope(plan.question.newest.address),
         )
 
     def _own_messages(self, outcome: Outcome) -> list[tuple[int, Message]]:

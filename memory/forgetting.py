@@ -18,11 +18,13 @@ from memory.clock import stamp
 from memory.concerned import Concerned
 from memory.conversations import LEAVE_OUT
 from memory.copies import Taken, copies_of, nameless, take_out
+from memory.daily import DailyFiles
 from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
 from memory.files import names
 from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings
+from memory.nights import Nights
 from memory.resting import Run, cited, drop_resting, messages_of, runs_cited, scrub_notes
 from memory.scopes import CHANGES, FACTS, PERSON, ChatScope, day_of, scope_path
 from memory.search import Search
@@ -55,6 +57,7 @@ class Forgetting:
         self._search = search
         self._authors = authors
         self._concerned = Concerned(database)
+        self._nights = Nights(database, DailyFiles(folder))
 
     async def matches(self, chat: ChatScope, query: str) -> list[Match]:
         """The lines that have all of the words: entries first, then those of the newest days."""
@@ -89,6 +92,7 @@ class Forgetting:
         copied = Taken(Forgotten(forgotten.sayings | frozenset(bare)))
         gone = await self._database.look(lambda connection: messages_of(connection, runs))
         folder = scope_path(self._folder, chat.scope)
+        done_with = await self._nights.prefixes(chat.scope)
         await asyncio.to_thread(drop_resting, folder, gone, forgotten)
         replies = await self._database.look(
             lambda connection: [
@@ -119,6 +123,7 @@ class Forgetting:
 
         receipt = await self._database.write(op)
         await self._drop(chat, [ref for ref, _ in chosen], forgotten)
+        await self._nights.carry(chat.scope, done_with)
         made(receipt)
         await self._database.write(lambda connection: drop_snapshots(connection, chat))
         return receipt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
@@ -99,6 +99,27 @@ class Nights:
 
         await self._database.write(op)
 
+    async def prefixes(self, scope: str) -> dict[date, bytes]:
+        """What of each day file is done with, as it stands in it. Raises `OSError`."""
+        rows = await self._database.read(
+            "SELECT day, bytes, hash FROM read_days WHERE scope = ?", (scope,)
+        )
+        found: dict[date, bytes] = {}
+        for text, size, hashed in rows:
+            day = date.fromisoformat(text)
+            head = (await self._daily.read(scope, day))[: int(size)]
+            if _hash(head) == hashed:
+                found[day] = head
+        return found
+
+    async def carry(self, scope: str, prefixes: Mapping[date, bytes]) -> None:
+        """Lines were taken out of these parts: what is left of them stays done with. Raises
+        `OSError`."""
+        for day, head in prefixes.items():
+            data = await self._daily.read(scope, day)
+            if not data.startswith(head):
+                await self.read(scope, [(Unread(day, data, ()), _left_of(head, data))])
+
     async def note(self, scope: str, night: Night) -> None:
         """Keep how it went. One that changed something is to be told; until then it stands. With what
         else was done for the same day it is taken back as one."""
@@ -176,6 +197,16 @@ class Nights:
             return None if row is None else _night(row)
 
         return await self._database.write(op)
+
+
+def _left_of(head: bytes, data: bytes) -> int:
+    """How many of the first bytes of `data` are lines of `head`, of which some have gone."""
+    before, size = iter(head.split(b"\n")), 0
+    for line in data.split(b"\n"):
+        if line not in before:  # looks on from where it was
+            break
+        size += len(line) + 1
+    return min(size, len(data))
 
 
 def _hash(data: bytes) -> str:

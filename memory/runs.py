@@ -15,10 +15,13 @@ from typing import Literal
 from agent.messages import Message, decode, user_text
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, message_row
+from memory.copies import Taken, take_out
 from memory.database import Database
 from memory.inbox import InboxKey
 from memory.outbox import NewReply, put_reply
 from memory.provenance import Whose
+from memory.scopes import ChatScope
+from memory.tombstones import Forgotten
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -60,7 +63,7 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """What a run leaves. `messages`: its own, with their ordinals; `left_out`: a run that leaves the
-    context with it."""
+    context with it; `scope`: the memory that it saw."""
 
     session: int
     run_id: str
@@ -68,6 +71,7 @@ class Settlement:
     messages: Sequence[tuple[int, Message]]
     inbox_ids: Sequence[int]
     left_out: str | None = None
+    scope: str = ""
 
 
 class Runs:
@@ -209,6 +213,7 @@ class Runs:
             )
             if run.left_out is not None:
                 connection.execute(LEAVE_OUT, (run.left_out, run.session, now))
+            _forget_again(connection, run, now)
             return put_reply(connection, run.session, reply)
 
         return await self._database.write(op)
@@ -246,6 +251,32 @@ class Runs:
             if rows and rows[0]["body"]:
                 found[key] = _lost(rows[0])
         return found
+
+
+def _forget_again(connection: sqlite3.Connection, run: Settlement, now: str) -> None:
+    """What was forgotten while the run was under way goes from it too: what its tools brought, and the
+    run itself where it says it, other than the one that has it forgotten."""
+    rows = connection.execute(
+        "SELECT t.words FROM tombstones t JOIN runs r ON r.run_id = ? AND t.at > r.began_at"
+        " WHERE t.scope = ?",
+        (run.run_id, run.scope),
+    ).fetchall()
+    forgotten = Forgotten(frozenset(str(row[0]) for row in rows))
+    if not rows:
+        return
+    place = connection.execute(
+        "SELECT channel, account, chat FROM sessions WHERE id = ?", (run.session,)
+    ).fetchone()
+    (first,) = connection.execute(
+        "SELECT COALESCE(MIN(id), 0) FROM messages WHERE run_id = ?", (run.run_id,)
+    ).fetchone()
+    take_out(connection, ChatScope(run.scope, *place), Taken(forgotten), [], int(first) - 1)
+    lines = [line for _, message in run.messages for line in message.text.split("\n")]
+    forgets = connection.execute(
+        "SELECT 1 FROM memory_changes WHERE run_id = ? AND kind = 'forgotten'", (run.run_id,)
+    ).fetchone()
+    if not forgets and any(map(forgotten.covers, lines)):
+        connection.execute(LEAVE_OUT, (run.run_id, run.session, now))
 
 
 def _whose(row: sqlite3.Row) -> Whose:

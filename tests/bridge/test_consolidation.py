@@ -22,7 +22,7 @@ from memory.authors import Member
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused
 from memory.flush import Entry
-from memory.lines import Ref
+from memory.lines import Ref, lines_of
 from memory.notebook import Notebook
 from memory.scopes import CHANGES, FACTS, ChatScope, scope_path
 from memory.tombstones import bury
@@ -473,6 +473,29 @@ async def test_what_a_night_made_of_a_saying_is_forgotten_with_the_saying(tmp_pa
             chat, receipt.changes[0], receipt.changes[-1], person=None
         )
         assert [run for run, _ in told.runs] == ["r1"], "asked about, as its notes led there"
+
+
+async def test_forgetting_one_line_of_a_day_brings_none_back_that_a_hand_has_taken_out(
+    tmp_path: Path,
+) -> None:
+    """What the nights have read of the day stays read."""
+    async with memory_bed(tmp_path, faithful) as it:
+        session, book = await it.session(), Notebook(it.database, it.folder)
+        await write(it, DAY, "likes tea", "the secret word is plover")
+        await it.night(session, DAY)
+        path = scope_path(it.folder, SCOPE, FACTS)
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+        (ref,) = [ref for ref, text in lines_of(path) if "plover" in text]
+        (noted,) = [
+            ref
+            for ref, text in lines_of(scope_path(it.folder, SCOPE, f"{DAY}.md"))
+            if "plover" in text
+        ]
+        chat, by = ChatScope(SCOPE, "fake", "1", "7"), Member("7", "Ana", may_change_all)
+        await book.forgetting.forget(chat, by, [ref, noted])
+        await write(it, DAY, "has a cat", first=30)
+        await it.night(session, DAY)
+        assert await it.known() == ["has a cat"]
 
 
 async def test_what_is_forgotten_while_it_is_written_down_is_not_there(

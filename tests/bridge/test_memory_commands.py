@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -200,6 +201,22 @@ async def test_what_tools_brought_of_it_into_the_conversation_goes_too(tmp_path:
         assert len(results) == 4, "each call still has its result"
         rows = await it.database.read("SELECT 1 FROM messages WHERE body LIKE '%plover%'")
         assert not rows, "so it holds after a restart"
+
+
+async def test_an_answer_under_way_that_says_what_is_forgotten_leaves_the_conversation_too(
+    tmp_path: Path,
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["Your secret word is plover.", "Hm."], stall=stall) as it:
+        await say(it, "/remember the secret word is plover")
+        await it.send("what is it?")
+        await it.until(lambda: it.provider.requests)
+        await it.send("/forget 1")
+        await it.until(lambda: "Forgotten" in str(it.channel.finals))
+        stall.set()
+        await it.bridge.idle()
+        assert await it.ask("and now?") == "Hm."
+        assert "plover" not in str(it.provider.requests[-1])
 
 
 async def test_what_only_a_command_has_said_can_be_deleted_too(tmp_path: Path) -> None:
