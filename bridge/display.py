@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Final
 
 from agent.errors import RefusalKind
@@ -15,15 +16,46 @@ OUR_SIGN: Final = "📝"
 """Before each line of ours that tells of what was written down; it goes from what a model says."""
 
 
-# Also as what Markdown and Slack make of it. `:pencil:` is Slack's other name of it.
-_SIGN = re.compile(rf"{OUR_SIGN}|&#(?:0*128221|x0*1f4dd);?|:(?:memo|pencil):", re.IGNORECASE)
+# Slack shows the names as the sign.
+_SIGN = re.compile(rf"{OUR_SIGN}|:(?:memo|pencil):", re.IGNORECASE)
+_MAY_HOLD = re.compile(rf"[{OUR_SIGN}&:\\]")
+_PASSES = 3  # so many signs may be hidden in one another; then a space stands where one was
+# What Markdown shows as another character, or not at all: entities, escapes, emphasis; and what nobody
+# sees.
+_WRITTEN = re.compile(
+    r"(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<unseen>[*_~`\u00ad\u200b-\u200f\u2060-\u2064\ufe0f\ufeff])"
+    r"|(?P<plain>.)",
+    re.DOTALL,
+)
 
 
 def without_our_sign(text: str) -> str:
-    """A model's words, which cannot look like a receipt."""
-    while (without := _SIGN.sub("", text)) != text:
+    """A model's words, which cannot look like a receipt however they are written: the sign goes from
+    what a platform will show."""
+    if not _MAY_HOLD.search(text):
+        return text
+    for instead in ("",) * _PASSES + (" ",):
+        without = _without_shown(text, instead)
+        if without == text:
+            break
         text = without  # what stood around it may be one now
     return text
+
+
+def _without_shown(text: str, instead: str) -> str:
+    shown: list[str] = []
+    spans: list[tuple[int, int]] = []  # of each shown character in the text
+    for found in _WRITTEN.finditer(text):
+        written = found["entity"] and unescape(found["entity"])
+        for character in written or found["escaped"] or found["plain"] or "":
+            shown.append(character)
+            spans.append(found.span())
+    kept, done = "", 0
+    for sign in _SIGN.finditer("".join(shown)):
+        kept += text[done : spans[sign.start()][0]] + instead
+        done = spans[sign.end() - 1][1]
+    return kept + text[done:]
 
 
 class Display:

@@ -304,7 +304,9 @@ async def test_in_a_group_what_others_have_said_is_for_admins(tmp_path: Path) ->
         assert "Forgotten" in await say(it, "/forget 2", person="bo", **team)
 
 
-@pytest.mark.parametrize("sign", ["📝", "&#128221;", "&#x1F4DD;", ":memo:", ":me📝mo:"])
+@pytest.mark.parametrize(
+    "sign", ["📝", "&#128221;", ":memo:", ":me📝mo:", "&colon;m&#101;mo&#58;", "\\:memo\\:"]
+)
 async def test_no_model_can_write_a_line_that_looks_like_a_receipt(
     tmp_path: Path, sign: str
 ) -> None:
