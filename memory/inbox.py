@@ -86,11 +86,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """A window that holds as many questions as it may; when the oldest of them was sent (None: it may
-    hold none)."""
+    """A window that holds as many questions as it may, or more (`count`); when the oldest of them was
+    sent (None: there is none)."""
 
     window: Window
     oldest: str | None
+    count: int
 
 
 class Inbox:
@@ -382,7 +383,7 @@ def _full(connection: sqlite3.Connection, entry: Entry, window: Window) -> Full 
     chat = (place.channel, place.account, place.chat)
     asked = _counted(chat, entry.person, window, entry)
     count, oldest = connection.execute(_COUNT, asked).fetchone()
-    return Full(window, oldest) if count >= window.most else None
+    return Full(window, oldest, int(count)) if count >= window.most else None
 
 
 def _counted(

@@ -12,6 +12,7 @@ from bridge.cli.options import FINE, CommandFailed, Options, say, tell
 if TYPE_CHECKING:
     from bridge.config import Config
     from bridge.limits.files import PolicyFiles
+    from bridge.limits.policy import Policy
     from channels.base import Address
 
 
@@ -44,7 +45,7 @@ def show(options: Options) -> int:
 
 async def _show_chat(options: Options, config: Config) -> None:
     from bridge.limits.files import located
-    from bridge.limits.keys import KEYS
+    from bridge.limits.keys import COST_PER_PERSON, KEYS
     from bridge.limits.layers import layers_of
     from bridge.limits.policies import ChatPolicies, places_of
     from bridge.limits.policy import CEILINGS
@@ -65,10 +66,23 @@ async def _show_chat(options: Options, config: Config) -> None:
         origin = found.origin
         if origin == CEILINGS and found.wished is not None:
             origin += f" (wished: {key.show(found.wished)})"
-        say(f"{key.name}: {key.show(found.value) or '-'}  # {origin}")
+        shown = key.show(found.value) or "-"
+        if key is COST_PER_PERSON and found.value is None and not address.private:
+            shown, origin = _third(policy) or (shown, origin)
+        say(f"{key.name}: {shown}  # {origin}")
     for place in places_of(address):
         for line in located(files.path(place), files.state(place).pending):
             tell(f"{line}; what held before holds on")
+
+
+def _third(policy: Policy) -> tuple[str, str] | None:
+    """What one person may use of a group's day, where nothing else is set, and where it comes from."""
+    from bridge.limits.caps import SHARE
+    from bridge.limits.keys import COST_PER_DAY
+    from bridge.limits.kinds import usd_text
+
+    day = policy[COST_PER_DAY]
+    return None if day is None else (usd_text(day // SHARE), f"a third of {COST_PER_DAY.name}")
 
 
 async def _no_profile(_channel: str, _account: str, _chat: str) -> None:

@@ -122,7 +122,7 @@ def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
         opens = None if oldest is None else oldest + MINUTE
     else:
         opens = next_day(day, now, zone)
-    return Reach(window.key, str(window.most), str(window.most), opens if window.most else None)
+    return Reach(window.key, str(found.count), str(window.most), opens if window.most else None)
 
 
 def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:

@@ -76,6 +76,8 @@ def test_each_value_is_told_with_its_origin(
     assert values["questions_per_person_per_minute"] == "60  # people.telegram:42"
     assert values["paused"] == "no  # built in"
     assert values["cost_per_month_usd"] == "-  # built in"
+    third = values["cost_per_person_per_day_usd"]
+    assert third == "3.333333  # a third of cost_per_day_usd"
 
 
 async def store(options: Options, text: str) -> None:

@@ -103,7 +103,7 @@ async def test_questions_per_person_per_minute(tmp_path: Path) -> None:
         await send(it, "/status")
         assert await ask(it) == "Two.", "a command is no question"
         told = await ask(it)
-        assert "within a minute (2)" in told
+        assert "within a minute (2 of 2)" in told
         assert "I answer again from" in told
         assert await ask(it, person="bo") == "Three.", "it counts by person"
 
