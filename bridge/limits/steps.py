@@ -23,6 +23,9 @@ from memory.dialogues import Dialogue, Dialogues
 from memory.policies import PolicyPlace
 
 
+MOST_IN_PLACE = 3_500  # characters of a file; the one message that is edited takes some 4,000
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """`chat`, `topic`: whose limits; `revision`: of what was there when it began. `lines`: what Apply
@@ -162,16 +165,11 @@ class Steps:
         stored = await self._changes.stored(step.place)
         body = replace(step.body, key="", text=True, revision=stored.revision)
         await self._await_reply(step, body)
-        return shown(
-            "\n".join(
-                (
-                    step.say("limits_text", revision=stored.revision),
-                    f"```yaml\n{stored.text.strip() or '# -'}\n```",
-                    step.say("limits_type_lines"),
-                )
-            ),
-            step.menu.back(),
-        )
+        lines = f"```yaml\n{stored.text.strip() or '# -'}\n```"
+        if len(lines) > MOST_IN_PLACE:
+            lines = step.say("limits_text_long")
+        told = (step.say("limits_text", revision=stored.revision), lines)
+        return shown("\n".join((*told, step.say("limits_type_lines"))), step.menu.back())
 
     async def propose(self, step: Step, lines: str) -> Answer:
         """Before and after; or what is wrong, with a way back."""

@@ -181,6 +181,19 @@ async def test_lines_are_sent_as_a_reply_to_the_text(tmp_path: Path) -> None:
         assert group_file(tmp_path).read_text() == "paused: no\ntokens_per_day: 50000\n"
 
 
+async def test_a_file_that_fits_into_no_message_is_changed_by_lines_all_the_same(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, f"paused: no\n# {'x' * 7_000}\n")
+    async with bed(tmp_path) as it:
+        reply = await opened(it)
+        shown = await walk(it, reply, "As text")
+        assert "/limits text shows them" in shown
+        assert len(shown) < 1_000
+        await walk(it, await answered(it, reply, "language: de"), "Apply")
+        assert path.read_text().endswith("x\nlanguage: de\n")
+
+
 async def test_it_goes_on_after_a_restart_and_ends_after_ten_minutes(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         reply = await opened(it)
