@@ -22,7 +22,6 @@ from channels.base import Address, Button, InboundMessage
 from memory.dialogues import Dialogue, Dialogues
 from memory.policies import PolicyPlace
 
-
 MOST_IN_PLACE = 3_500  # characters of a file; the one message that is edited takes some 4,000
 
 
