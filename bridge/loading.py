@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from agent.context import Turn, Working, brief
 from agent.history import lost_result
@@ -37,25 +36,22 @@ class Asked:
 
 
 def load(context: Context, asked: Asked | None) -> Loaded:
-    """The conversation as turns; the run's own ends with its question, which stands even where the
-    context does not hold it (yet, or any more). `asked` None: there is no run, all turns are old."""
+    """The conversation as turns, each of one run; the run's own is the last and ends with its
+    question, which stands even where the context does not hold it (yet, or any more). `asked` None:
+    there is no run, all turns are old."""
     turns: list[Turn] = []
     starts: list[int] = []
     resumed: tuple[Message, ...] = ()
-    for run, rows in groupby(context.messages, _run_of):
-        messages = _messages(list(rows))
-        starts.append(messages[0].id)
-        turn = tuple(stored.message for stored in messages)
+    for run, rows in _runs(context):
         if asked is not None and run == asked.run_id:
-            turn, resumed = turn[:1], turn[1:]
+            resumed = tuple(stored.message for stored in rows if stored.ordinal)
         else:
-            turn = closed(turn)
-        turns.append(turn)
-    if asked is not None and not any(m.run_id == asked.run_id for m in context.messages):
-        turns.append((asked.question,))
+            turns.append(closed(tuple(stored.message for stored in rows)))
+            starts.append(rows[0].id)
+    if asked is not None:
+        question = asked.question
+        turns.append((_with(asked.before, question) if asked.before else question,))
         starts.append(asked.id)
-    if asked is not None and asked.before:
-        turns[-1] = (_with(asked.before, turns[-1][0]), *turns[-1][1:])
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:
@@ -77,8 +73,7 @@ def attempts(context: Context, run_id: str | None) -> set[str]:
     """A run, and those right before it that were to answer the same question."""
     found: set[str] = set()
     question: Message | None = None
-    runs = [(run, _messages(list(rows))) for run, rows in groupby(context.messages, _run_of)]
-    for run, rows in reversed(runs):
+    for run, rows in reversed(_runs(context)):
         if (found and rows[0].message == question) or run == run_id:
             found.add(run)
             question = rows[0].message
@@ -92,10 +87,6 @@ def effects_of(context: Context, runs: Collection[str], tools: Collection[str]) 
     question that is answered anew must not have them made twice."""
     turn = (m.message for m in context.messages if m.run_id in runs)
     return executed(tuple(replace(one, blocks=tuple(_of(tools, one))) for one in turn))
-
-
-def _run_of(stored: StoredMessage) -> str:
-    return stored.run_id
 
 
 def _of(tools: Collection[str], message: Message) -> Iterator[Block]:
@@ -119,6 +110,10 @@ def _with(before: str, question: Message) -> Message:
     return replace(question, blocks=(TextBlock(before), *question.blocks))
 
 
-def _messages(rows: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """A run's messages in its own order: a late one may have a later row."""
-    return sorted(rows, key=lambda stored: stored.ordinal)
+def _runs(context: Context) -> list[tuple[str, list[StoredMessage]]]:
+    """Each run with its messages in its own order, where its first row is: a late one may have a later
+    row, also one behind another run's."""
+    runs: dict[str, list[StoredMessage]] = {}
+    for stored in context.messages:
+        runs.setdefault(stored.run_id, []).append(stored)
+    return [(run, sorted(rows, key=lambda stored: stored.ordinal)) for run, rows in runs.items()]

@@ -30,6 +30,11 @@ _LOST = (
     " (SELECT body FROM inbox i WHERE i.run_id = r.run_id ORDER BY i.id DESC LIMIT 1) body"
     " FROM runs r"
 )
+_MOVE_OUT = (
+    "DELETE FROM messages WHERE run_id = :run AND ordinal = 0"
+    " AND NOT EXISTS (SELECT 1 FROM messages s WHERE s.run_id = :run AND s.ordinal > 0)"
+    " AND id < (SELECT MAX(l.id) FROM messages l WHERE l.session_id = :session)"
+)
 _LEFT_ALONE = (
     "NOT EXISTS (SELECT 1 FROM inbox i WHERE i.run_id = r.run_id"
     " AND (i.state = 'open' OR i.stopped_by IS NOT NULL))"
@@ -92,9 +97,10 @@ class Runs:
         claimed: bool = False,
     ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
-        taken, in one transaction. `own_words`: somebody wrote all of it themselves; `overheard`: the
-        model is shown what others said before; `claimed`: this process has claimed it before. The row
-        id of the question."""
+        taken, in one transaction. The question of one that has not taken a step moves behind what has
+        been said since: it had been dropped, and is asked after all. `own_words`: somebody wrote all of
+        it themselves; `overheard`: the model is shown what others said before; `claimed`: this process
+        has claimed it before. The row id of the question."""
         row = message_row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> int:
@@ -106,6 +112,7 @@ class Runs:
                 " WHERE state <> 'settled'",
                 (run_id, session, stamp(), own_words, overheard, claimed),
             )
+            connection.execute(_MOVE_OUT, {"run": run_id, "session": session})
             connection.execute(APPEND, row)
             _take(connection, run_id, inbox_ids)
             stored = connection.execute(

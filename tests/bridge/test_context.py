@@ -75,6 +75,19 @@ def test_what_was_stored_of_the_run_itself_is_resumed_not_history() -> None:
     assert loaded.resumed == (assistant_text("half"),)
 
 
+def test_the_rows_of_a_run_are_one_turn_wherever_they_are() -> None:
+    """Two questions became one message, and an answer stood under another question."""
+    first = stored("r1", user_text("q1"), assistant_text("a1"))
+    between = stored("r2", user_text("q2"), assistant_text("a2"), first=2)
+    late = replace(first[1], id=9)
+    context = Context((first[0], *between, late), None)
+    texts = [[m.text for m in turn] for turn in load(context, None).working.turns]
+    assert texts == [["q1", "a1"], ["q2", "a2"]]
+    again = load(context, Asked("r1", user_text("q1"), 1))
+    assert [[m.text for m in turn] for turn in again.working.turns] == [["q2", "a2"], ["q1"]]
+    assert again.resumed == (assistant_text("a1"),)
+
+
 def test_the_question_stands_even_where_the_context_does_not_hold_it() -> None:
     """A boundary at its turn starts at the question's own row: a guess took parts of the turn before
     along, and after /new the whole conversation."""

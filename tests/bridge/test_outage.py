@@ -170,6 +170,25 @@ async def test_a_run_that_waits_in_its_middle_is_stopped_like_any_other(tmp_path
         assert dropped[-1] == other.event
 
 
+async def test_a_question_that_is_asked_after_all_comes_behind_what_was_said_since(
+    tmp_path: Path,
+) -> None:
+    down = ProviderError("scripted", UNAUTHORISED)
+    async with bed(tmp_path, [down, "two", "one", "three"]) as it:
+        await it.send("q1")
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        await it.ask("/cancel")
+        dropped = it.channel.replies[-1]
+        it.bridge._outages.note("scripted", "another", None)
+        assert await it.ask("q2") == "two"
+        await it.bridge.receive(it.channel.press(dropped))
+        await it.until(lambda: "one" in it.channel.finals)
+        assert it.said() == [("user", "q2"), ("assistant", "two"), ("user", "q1")]
+        await it.ask("q3")
+        assert it.said()[2:] == [("user", "q1"), ("assistant", "one"), ("user", "q3")]
+
+
 async def test_the_status_says_what_waits_and_until_when(tmp_path: Path) -> None:
     async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED)]) as it:
         told = await it.ask("hi")
