@@ -37,6 +37,8 @@ class Admission:
                 renamed = _with_unique_id(block, used)
                 verdict = tool_args.check(renamed, tool.spec if tool else None, truncated=truncated)
                 verdict = verdict if truncated else self._judge(renamed, verdict)
+                if tool is None and not truncated:
+                    self._breaker.invented(renamed)
                 checked.append(verdict)
                 blocks.append(verdict.call)
             else:

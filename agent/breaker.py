@@ -113,6 +113,7 @@ class Breaker:
         self._refusals_of = Counter[str]()
         self._cuts_of = Counter[str]()
         self._repeated: dict[Signature, None] = {}  # since the last hint, in order
+        self._invented = 0
         self._tripped: LimitReached | None = None
 
     def judge(self, call: ToolUseBlock) -> str | None:
@@ -148,6 +149,12 @@ class Breaker:
         self._successes[key] += 1
         if self._successes[key] >= SUCCESSES_BEFORE_HINT:
             self._repeated[key] = None
+
+    def invented(self, call: ToolUseBlock) -> None:
+        """A call of a tool that does not exist: it counts with those of other such tools."""
+        self._invented += 1
+        if self._invented >= END:
+            self._end("tool_failing", call.name)
 
     def cut_off(self, calls: Iterable[ToolUseBlock]) -> None:
         """An answer was cut, so that none of its calls was executed."""

@@ -63,6 +63,13 @@ async def test_a_bad_call_is_an_error_result_and_is_not_run(call: ToolUseBlock, 
     assert violations([user_text("q"), *run.last_run_new_messages[:2]]) == []
 
 
+async def test_a_model_that_invents_ever_new_tools_is_stopped() -> None:
+    invented = [calls((f"c{n}", f"tool_{n}", {"n": n})) for n in range(8)]
+    run = Fixture([*invented, "I have no such tool."]).run()
+    assert await run.execute() == "I have no such tool."
+    assert [notice.limit for notice in run.notices] == ["tool_failing"]
+
+
 async def test_slips_of_syntax_are_mended_for_tools_without_side_effects() -> None:
     tool = Echo(parallel=True)
     step = Message("assistant", (ToolUseBlock("a", "echo", {}, raw="{'say': 'hi',}"),))
