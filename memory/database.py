@@ -11,6 +11,7 @@ repeated.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -21,10 +22,12 @@ from typing import Any, TypeVar, cast
 
 import aiosqlite
 
-from memory.errors import StoreDamaged, StoreUnavailable
+from memory.errors import IndexDamaged, StoreDamaged, StoreUnavailable
 from memory.frozen import Frozen, frozen
-from memory.integrity import is_damage, lost_content
+from memory.integrity import is_damage, is_index_damage, lost_content
 from memory.migrate import migrate, require_newest
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
@@ -51,6 +54,7 @@ class Database:
         self._writer = writer
         self._reader = reader
         self.damaged = asyncio.Event()  # SQLite has met damage; from then on nothing is written
+        self._built_anew = False  # the index of the search, once
         self._copy: TemporaryDirectory[str] | None = None  # the file's folder: it goes at the end
         self._queue: asyncio.Queue[_Write | None] = asyncio.Queue()
         self._task = asyncio.create_task(self._write_all(), name="database writer")
@@ -186,11 +190,11 @@ class Database:
             )
         except sqlite3.Error as error:
             results = [self._failed("writing", error)] * len(writes)
+        for result in results:
+            self._note(result)
         damage = next((one for one in results if isinstance(one, StoreDamaged)), None)
-        if (
-            damage is not None
-        ):  # what was committed beside it goes with the file: it is to come again
-            self.damaged.set()
+        if damage is not None:
+            # What was committed beside it goes with the file: it is to come again.
             results = [damage] * len(writes)
         for write, result in zip(writes, results, strict=True):
             if write.done.done():
@@ -202,9 +206,19 @@ class Database:
 
     def _failed(self, what: str, error: sqlite3.Error) -> StoreUnavailable:
         failure = _failure(what, error)
-        if isinstance(failure, StoreDamaged):
-            self.damaged.set()
+        self._note(failure)
         return failure
+
+    def _note(self, result: Any) -> None:
+        """Damage has its consequences."""
+        if isinstance(result, StoreDamaged):
+            self.damaged.set()
+        elif isinstance(result, IndexDamaged) and not self._built_anew:
+            log.error("the index of the search is damaged, and is built anew")
+            self._built_anew = True
+            done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            done.cancel()  # nobody waits for it; a failure shows at the next search
+            self._queue.put_nowait(_Write(_build_anew, done))
 
 
 class _Connection(aiosqlite.Connection):
@@ -228,6 +242,10 @@ def merge(connection: sqlite3.Connection, *, everything: bool = False) -> bool:
         (-MERGED_PAGES if everything else MERGED_PAGES,),
     )
     return connection.total_changes - before >= 2  # as FTS5 tells it
+
+
+def _build_anew(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO search_words (search_words) VALUES ('rebuild')")
 
 
 def _emptied(connection: sqlite3.Connection) -> bool:
@@ -271,15 +289,17 @@ def _attempt(connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
 
 def _as_store_error(error: Exception) -> Exception:
     if isinstance(error, sqlite3.OperationalError) or (
-        isinstance(error, sqlite3.Error) and is_damage(error)
+        isinstance(error, sqlite3.Error) and (is_damage(error) or is_index_damage(error))
     ):
         return _failure("writing", error)
     return error
 
 
 def _failure(what: str, error: sqlite3.Error) -> StoreUnavailable:
-    kind = StoreDamaged if is_damage(error) else StoreUnavailable
-    return kind(f"{what} failed: {error}")
+    text = f"{what} failed: {error}"
+    if is_index_damage(error):
+        return IndexDamaged(text)
+    return StoreDamaged(text) if is_damage(error) else StoreUnavailable(text)
 
 
 async def _connect(path: Path, mode: str, opened: list[_Connection]) -> _Connection:

@@ -2,6 +2,7 @@
 
 StoreError
  ├── StoreUnavailable   locked, full, read-only, or no database: nothing was stored
+ │    ├── IndexDamaged  the index of the search is damaged, which is built anew
  │    └── StoreDamaged  the file itself is damaged: nothing will be stored until another start
  ├── StoreTooNew        the database was written by a newer version of Galata
  └── StoreTooOld        it was written by an older version, and only a start of the bot may change it
@@ -22,6 +23,10 @@ class StoreError(Exception):
 
 class StoreUnavailable(StoreError):
     """Nothing was stored; the same call may work later."""
+
+
+class IndexDamaged(StoreUnavailable):
+    """The index of the search is damaged; the file is whole, and holds what the index is made of."""
 
 
 class StoreDamaged(StoreUnavailable):

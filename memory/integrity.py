@@ -29,7 +29,12 @@ _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite says that the file itself is damaged, or is no database."""
     code = getattr(error, "sqlite_errorcode", None)  # missing on errors of Python's own
-    return code is not None and code & 0xFF in _DAMAGE_CODES
+    return code is not None and code & 0xFF in _DAMAGE_CODES and not is_index_damage(error)
+
+
+def is_index_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the contents of an index of words do not fit together."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT_VTAB
 
 
 def damage(path: Path, limit_s: float | None = START_LIMIT_S) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory.database import Database
-from memory.errors import StoreUnavailable
+from memory.errors import StoreDamaged, StoreUnavailable
 from memory.integrity import damage, set_aside, set_aside_if_damaged
 
 NOW = datetime(2026, 11, 30, 12, 0, 5, tzinfo=UTC)
@@ -195,3 +195,55 @@ async def test_a_file_that_is_locked_is_not_taken_for_damaged(tmp_path: Path) ->
     assert set_aside_if_damaged(path, NOW) is None
     other.close()
     assert path.exists()
+
+
+def ruin_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """All but the first, as another process."""
+    connection.execute("INSERT INTO notices VALUES ('ruin', 'now')")  # no cache holds after that
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    for page in range(2, path.stat().st_size // 4096 + 1):
+        tear(path, page)
+
+
+async def test_damage_that_is_met_ends_all_writing_also_what_was_written_with_it(
+    tmp_path: Path,
+) -> None:
+    path = await stored(tmp_path / "galata.db")
+    database = await Database.open(path)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        ruin_pages(other, path)
+    met = database.write(lambda connection: connection.execute("SELECT * FROM errors").fetchall())
+    beside = database.write(lambda connection: 1)
+    results = await asyncio.gather(met, beside, return_exceptions=True)
+    assert [type(result) for result in results] == [StoreDamaged] * 2
+    assert database.damaged.is_set()
+    with pytest.raises(StoreDamaged):
+        await database.write(lambda connection: 1)
+    await database.close()
+
+
+async def test_a_damaged_index_of_the_search_is_built_anew_and_costs_nothing_else(
+    tmp_path: Path,
+) -> None:
+    database = await Database.open(tmp_path / "galata.db")
+
+    def op(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO search_words (rowid, owner, words) VALUES (?, 'o1', 'harbour')",
+            [(n,) for n in range(1, 5)],
+        )
+
+    await database.write(op)
+    await database.write(
+        lambda connection: connection.execute(
+            "UPDATE search_words_data SET block = x'ffffffff' WHERE id > 10"
+        )
+    )
+    search = "SELECT rowid FROM search_words WHERE search_words MATCH 'harbour'"
+    with pytest.raises(StoreUnavailable, match="malformed"):
+        await database.read(search)
+    await database.write(lambda connection: None)  # behind what mends it
+    assert [row[0] for row in await database.read(search)] == [1, 2, 3, 4]
+    assert not database.damaged.is_set()
+    await database.close()
