@@ -38,6 +38,7 @@ from memory.words import words
 
 SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
+_PART = re.compile(r"[.;,:。；，：、]+|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 Fault = Literal[
@@ -179,12 +180,17 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     cited = _cited(change, night)
     _sound(change.text)
     (old,) = _entries(lines, change, night, least=1, most=1)
-    now, before = telling(change.text), telling(_current(old.text))
+    if not _speakers(cited) <= {old.who, *old.who.split(", ")}:
+        raise _Faulty("unfounded")  # somebody else has said it, maybe of themselves
+    now = telling(change.text) - telling(old.who)
+    before = telling(_current(old.text)) - telling(old.who)
     said = _said(cited, change.text)
     if not now & before or 2 * len(now & before) < len(before):
         raise _Faulty("unfounded")  # it is about something else
-    if not (now - before) & frozenset[str]().union(*map(telling, said)) and not turned(
-        change.text, [old.text]
+    if not (now - before) & frozenset[str]().union(*map(telling, said)) and not (
+        turned(change.text, [old.text])
+        # Who says no more than that it is not so says it of nobody else.
+        and any(not untold(note.text, [change.text, old.who]) for note in cited)
     ):
         raise _Faulty("unfounded")
     _founded(change.text, said, [_current(old.text), old.who])
@@ -211,12 +217,14 @@ def _merge(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     olds = _entries(lines, change, night, least=2, most=len(night.shown))
     if not all(_holds(change.text, old.text) for old in olds):
         raise _Faulty("loses_words")
+    if len({old.who for old in olds}) > 1:
+        raise _Faulty("loses_words")  # who has said which
     cited = [night.notes[index] for index in change.sources]
     entries = [each for old in olds for each in (old.text, old.who)]
     _founded(change.text, [*entries, *_said(cited, change.text)])
     first = min(olds, key=lambda old: old.number)
     rest = [old for old in olds if old is not first]
-    who = ", ".join(dict.fromkeys(old.who for old in olds))
+    who = first.who
     fewer, _ = removed(lines, [old.number for old in rest])
     merged = fact(first.number, max(old.day for old in olds), who, change.text)
     _refuse_known([line for line in fewer if line.fact != first], merged.text, who)
@@ -245,6 +253,10 @@ def _cited(change: Change, night: Night) -> list[Note]:
     return [night.notes[index] for index in change.sources]
 
 
+def _speakers(cited: Iterable[Note]) -> set[str]:
+    return {who for note in cited if note.who for who in (note.who, *note.who.split(", "))}
+
+
 def _sound(text: str) -> None:
     if is_relative(text):
         raise _Faulty("relative_date")
@@ -266,7 +278,9 @@ def _entries(lines: Lines, change: Change, night: Night, *, least: int, most: in
 def _is_over(entry: Fact, today: date) -> bool:
     """Whether it was about dates to come when it was noted, and all of them are past."""
     dates = [found for text in _DATE.findall(entry.text) if (found := _date(text)) is not None]
-    return bool(dates) and min(dates) >= entry.day and max(dates) < today - OVER_AFTER
+    past = bool(dates) and min(dates) >= entry.day and max(dates) < today - OVER_AFTER
+    # A part without a date may hold for longer.
+    return past and all(_DATE.search(part) for part in _PART.split(entry.text) if telling(part))
 
 
 def _date(text: str) -> date | None:

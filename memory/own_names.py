@@ -76,8 +76,8 @@ def own_names(
     """Those that the person alone has had in these chats."""
     first = _first(connection, channel, person)
     found: list[OwnName] = []
+    others = frozenset[str]().union(*(_others(connection, c, channel, person) for c in chats))
     for chat in chats:
-        others = _others(connection, chat, channel, person)
         spans = _spans(connection, chat, person) if chat.channel == channel else []
         for name, since, until in spans:
             if name.casefold() in others or name == _NOBODY:

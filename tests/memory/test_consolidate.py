@@ -31,6 +31,9 @@ def memory(*texts: str, day: date = DAY) -> Lines:
     return lines
 
 
+PARTLY = "allergic to penicillin, operation on 2026-10-20"
+
+
 def note(text: str, who: str = "Ana", day: date = DAY) -> Note:
     return Note(day, 0, who, text)
 
@@ -61,6 +64,35 @@ def test_a_correction_keeps_what_stood_there_before() -> None:
     change = Change("correct", (1,), "Lives in Rome", sources=(0,))
     texts, _ = judged(memory("Lives in Berlin"), change, note("I have moved to Rome"))
     assert texts == ["Lives in Rome (before 2026-11-30: Lives in Berlin)"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "said"),
+    [
+        ("phone number is 123", "phone number is 456", note("my phone number is 456", "Bo")),
+        ("eats meat", "never eats meat", note("my brother never eats meat")),
+        (
+            "Ana's doctor is Koch in Berlin",
+            "Ana's dentist is Weber in Berlin",
+            note("my dentist is Weber in Berlin"),
+        ),
+    ],
+    ids=["of somebody else", "about somebody else", "about something else"],
+)
+def test_a_correction_is_by_the_same_person_about_the_same_thing(
+    entry: str, text: str, said: Note
+) -> None:
+    texts, _ = judged(memory(entry), Change("correct", (1,), text, sources=(0,)), said)
+    assert texts == [entry]
+
+
+def test_entries_of_two_people_stay_two_and_a_part_without_a_date_is_never_over() -> None:
+    lines, _ = added(memory("is vegetarian"), DAY, "Bo", "is vegan")
+    texts, _ = judged(lines, Change("merge", (1, 2), "is vegetarian, is vegan"))
+    assert texts == ["is vegetarian", "is vegan"]
+    lines, _ = added(memory(), DAY - timedelta(days=60), "Ana", PARTLY)
+    texts, _ = judged(lines, Change("drop", (1,)))
+    assert texts == [PARTLY]
 
 
 def test_a_newer_fact_always_lands_beside_one_earlier_text() -> None:
