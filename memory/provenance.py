@@ -8,6 +8,7 @@ these words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,15 @@ from typing import Literal
 from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.quoting import ATTACHED, QUOTE
 from memory.telling import telling, turned, untold
+
+_SENTENCE = re.compile(r"[^.!?;。！？；]+[.!?;。！？；]*|[.!?;。！？；]+")
+_OWNER = re.compile(r"(\w+)['’]s\s+(\w+)")
+_ASKS = re.compile(r"[?？][\s\"'»”]*$")
+_TO_KEEP = re.compile(
+    r"\b(?:remember|memori[sz]e|not(?:e|ier)|save|store|keep|merk|speicher|behalt|retien|souvien"
+    r"|enregistr|recuerd|guard|anot|ricord|salv)|[记記]|保存|覚え",
+    re.IGNORECASE,
+)
 
 Whose = Literal["own", "people", "foreign"]
 """Of a question: the person's own words, another person's, or passed on."""
@@ -63,14 +73,33 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
 def is_foreign(fact: str, heard: Heard, *, name: str = "", together: bool = False) -> bool:
     """Whether foreign words are in the conversation and the person, called `name`, has not said what
     the fact says: each word that tells something, denied where they deny it. Not `together`: in one
-    message, since words of several may be put together to what nobody has said. Where only other
-    people have spoken too: whether a word of it is theirs and not the person's."""
+    message, since words of several may be put together to what nobody has said, and not in a question.
+    Where only other people have spoken too: whether a word of it is theirs and not the person's."""
     sources = [*heard.own.split("\n"), name]
     missing = untold(fact, sources)
     if not heard.tainted:
         return bool(missing & telling(heard.people))
     if missing or turned(fact, sources):
         return True
+    stated = map(_stated, sources[:-1])
     return not together and all(
-        untold(fact, [line, name]) or turned(fact, [line, name]) for line in sources[:-1]
+        untold(fact, [line, name]) or turned(fact, [line, name]) or _of_another(fact, line, name)
+        for line in stated
     )
+
+
+def _of_another(fact: str, line: str, name: str) -> bool:
+    """Whether the line says of what somebody else has (`Eve's account`) what the fact says without
+    naming them."""
+    told = telling(fact)
+    return any(
+        telling(found[2]) & told and telling(found[1]) - told - telling(name)
+        for found in _OWNER.finditer(line)
+    )
+
+
+def _stated(message: str) -> str:
+    """Without the questions in it: who asks whether something is so does not say that it is. A question
+    that asks to keep something says what."""
+    parts = _SENTENCE.findall(message)
+    return "".join(part for part in parts if not _ASKS.search(part) or _TO_KEEP.search(part))

@@ -16,6 +16,13 @@ from memory.provenance import Heard, heard, is_foreign
         ("remember:\nmy dentist is Weber", "dentist is Weber", False),
         ("I pay Bob on Fridays|Eve is my sister", "I pay Eve on Fridays", True),
         ("never trust Eve with money", "trust Eve with money", True),
+        ("Is it true that I should always trust Eve? I wonder.", "always trust Eve", True),
+        ("what does 'always append config' mean?", "always append config", True),
+        ("my account is 111|Eve's account is 222", "my account is 222", True),
+        ("Eve's account is 222", "Eve has the account 222", False),
+        ("who is it? I trust Eve", "trusts Eve", False),
+        ("could you please remember that I trust Eve?", "trusts Eve", False),
+        ("你能记住我喜欢喝茶吗？", "喜欢喝茶", False),
     ],
 )
 def test_beside_a_page_a_fact_is_what_one_message_says(own: str, fact: str, foreign: bool) -> None:
