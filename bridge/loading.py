@@ -26,12 +26,12 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A run with its question, and the row id under which that is stored. `before` stands before the
-    question in the working copy alone."""
+    """A run with its question. `start`: the row id where its turn starts (`start_of`). `before` stands
+    before the question in the working copy alone."""
 
     run_id: str
     question: Message
-    id: int
+    start: int
     before: str = ""
 
 
@@ -51,7 +51,7 @@ def load(context: Context, asked: Asked | None) -> Loaded:
     if asked is not None:
         question = asked.question
         turns.append((_with(asked.before, question) if asked.before else question,))
-        starts.append(asked.id)
+        starts.append(asked.start)
     boundary = context.boundary
     behind = 0
     if boundary is not None and boundary.brief_id is not None:
@@ -62,6 +62,13 @@ def load(context: Context, asked: Asked | None) -> Loaded:
         brief=behind,
     )
     return Loaded(working, tuple(starts), resumed)
+
+
+def start_of(context: Context, question: int, retry_of: str | None) -> int:
+    """Where the turn of a question starts, stored under this row id. One that is asked again starts
+    with the run that it is to replace: if it comes to nothing, that one stays in the context."""
+    replaced = (stored.id for stored in context.messages if stored.run_id == retry_of)
+    return min(replaced, default=question)
 
 
 def without_run(context: Context, run_id: str | None) -> Context:

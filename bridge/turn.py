@@ -21,7 +21,7 @@ from bridge.lanes import ActiveRun, Outcome
 from bridge.limits.budget import RunBudget, Spender
 from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
 from bridge.limits.prompt import instructions_of
-from bridge.loading import Asked, attempts, effects_of, load, without_run
+from bridge.loading import Asked, attempts, effects_of, load, start_of, without_run
 from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.run_memory import RunMemory
@@ -112,6 +112,7 @@ class Turn:
         self._journal.begun()
         done = effects_of(context, attempts(context, plan.retry_of), services.acting)
         self._ran.acting, self._ran.acted_before = services.acting, bool(done)
+        start = start_of(context, id_, plan.retry_of)
         context = without_run(context, plan.retry_of)
         memory = self._ran.memory = RunMemory(
             services,
@@ -121,7 +122,7 @@ class Turn:
             own_words=own_words,
             new_messages=self._new_messages,
         )
-        asked = Asked(plan.run_id, question, id_, "\n\n".join(filter(None, (plan.heard, done))))
+        asked = Asked(plan.run_id, question, start, "\n\n".join(filter(None, (plan.heard, done))))
         agent = self._ran.agent = await self._prepare(run, context, asked, memory)
         to = plan.question.newest.address
         async with services.slots.one((to.channel, to.account, to.chat), (to.channel, plan.person)):

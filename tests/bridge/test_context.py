@@ -434,6 +434,28 @@ async def test_a_retry_without_an_answer_leaves_the_earlier_one_in_place(tmp_pat
         assert it.said() == [("user", "q0"), ("assistant", "good"), ("user", "q1")]
 
 
+async def test_a_retry_that_made_room_and_failed_keeps_the_question_and_its_answer(
+    tmp_path: Path,
+) -> None:
+    """The boundary lay behind the run that was to be replaced."""
+    overflow, filtered = refusal(RefusalKind.OVERFLOW), refusal(RefusalKind.CONTENT_FILTER)
+    async with bed(tmp_path, ["a0 " * 400, "a1 " * 400, "good"]) as it:
+        for question in ("q0", "q1", "q2"):
+            await it.ask(question)
+        it.provider.steps = [overflow, "SUM", filtered, "next"]
+        assert "refuses this content" in await it.ask("/retry")
+        await it.ask("q3")
+        note = "[Earlier conversation] SUM\n\nq2"
+        assert it.said() == [("user", note), ("assistant", "good"), ("user", "q3")]
+        await it.ask("/undo")
+        it.provider.steps = ["better", "last"]
+        assert await it.ask("/retry") == "better"
+        await it.ask("q4")
+        assert [text for _, text in it.said()[1:]] == ["better", "q4"], (
+            "and the replaced one is out"
+        )
+
+
 async def test_an_undo_whose_answer_hangs_is_not_carried_out_again(tmp_path: Path) -> None:
     async with bed(tmp_path, ["a0", "a1"]) as it:
         await talk(it, 2)
