@@ -117,7 +117,7 @@ CONTENT_FILTER = any_of(
     r"""
     content[ _-](?:management|filter|policy|moderation|safety)|content exists risk|inappropriate
     data may contain
-    (?:sensitive|unsafe|harmful|prohibited|illegal|offensive|toxic) (?:content|text|info|word|topic)
+    (?:sensitive|unsafe|harmful|prohibited|illegal|offensive|toxic)[ _](?:content|text|info|word|topic)
     new_sensitive|flagged|moderation|profan
     safety (?:system|setting|filter|reason|polic|guideline|check|concern|violation)|due to safety
     (?:blocked|rejected|refused|filtered) .{0,40}(?:safety|polic|filter|moderat|guardrail)
@@ -200,7 +200,7 @@ AUTH = any_of(
     \b(?:{either(_BAD)}) (?:api|access|auth) token
     unauthori[sz]ed|unauthenticated|authenticat\w+ (?:fail|error|required)|permission denied
     access denied|(?<!extra_)forbidden|not authorized|not? (?:have )?(?:access|permission)
-    login fail
+    login fail|\btoken (?:has |is )?expired|expired token
     organization has been disabled
     account .{{0,30}}(?:deactivated|disabled|deleted|banned|not active)
     location is not supported|(?:country|region|territory).{{0,40}}not (?:supported|available)
@@ -240,7 +240,7 @@ FORMAT = any_of(
     tool choice|tool names
     \bfunction[ _]?(?:call|response|name)|reasoning|thinking|signature|prefill|schema|malformed
     deserializ
-    non-empty|non-whitespace|at least one message|must not be empty|cannot be empty
+    non-empty|non-whitespace|trailing whitespace|at least one message|must not be empty|cannot be empty
     (?:is|are|was) empty
     \broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user
     (?:first|last) message|(?:is|was) null|same role|must be from|turns? in a row|come first
