@@ -7,7 +7,7 @@ then it is YAML. Everything that is wrong is reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,10 +58,33 @@ def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading
     if not any(_COMMENT.sub("", line).strip() for line in lines):
         return Reading()
     try:
-        document = parse("\n".join(lines).encode())
+        return _parsed(lines, known, keys)
     except Unparsable as error:
-        return _failed(error.fault)
-    return _understood(document, known, keys)
+        return _around(error.fault, lines, known, keys)
+
+
+def _parsed(lines: Iterable[str], known: Known, keys: Collection[Key[Any]]) -> Reading:
+    return _understood(parse("\n".join(lines).encode()), known, keys)
+
+
+def _around(
+    fault: Fault, lines: Sequence[str], known: Known, keys: Collection[Key[Any]]
+) -> Reading:
+    """What else is wrong, before the key in which something is no YAML, and after it; of a text with
+    several such places the first is told."""
+    starts = [n for n, line in enumerate(lines) if _KEY_LINE.fullmatch(line.strip(" "))]
+    first = max((n for n in starts if n < fault.line), default=0)
+    after = min((n for n in starts if n >= fault.line), default=len(lines))
+    found, values, places = [fault], dict[str, Any](), dict[str, tuple[int, int]]()
+    for part in (lines[:first], [*[""] * after, *lines[after:]]):
+        try:
+            reading = _parsed(part, known, keys) if any(part) else Reading()
+        except Unparsable:
+            continue
+        found += reading.faults
+        values |= reading.values
+        places |= reading.places
+    return Reading(values, (), tuple(sorted(found)), places)
 
 
 def mended(text: str) -> list[str]:

@@ -146,6 +146,17 @@ def test_all_faults_come_at_once_with_their_lines() -> None:
     ]
 
 
+def test_what_is_no_yaml_hides_no_fault_of_another_line() -> None:
+    text = "paused: maybe\nmodel: a: b\n\nblocked: [41]\ntokens_per_day: many\n"
+    reading = read(text.encode(), KNOWN)
+    assert [(fault.line, fault.key) for fault in reading.faults] == [
+        (1, "paused"),
+        (2, "syntax"),
+        (5, "tokens_per_day"),
+    ]
+    assert reading.places["blocked"] == (4, 1)
+
+
 def test_default_removes_a_key() -> None:
     reading = read(b"tokens_per_day: Default\npaused: yes", KNOWN)
     assert reading.removed == ("tokens_per_day",)
