@@ -126,6 +126,19 @@ async def test_everybody_may_forget_what_is_about_them_and_nobody_by_taking_a_na
         assert "Somebody else" in await say(it, "/forget 2", person="dora", **team)
 
 
+async def test_who_forgets_a_saying_of_theirs_takes_no_other_ones_question_along(
+    tmp_path: Path,
+) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["Noted.", "Hm."]) as it:
+        await it.ask("the launch of Apollo is on Friday", person="ana", **team)
+        await say(it, "/remember the launch of Apollo is on Friday", person="ana", **team)
+        await say(it, "/remember launch Apollo Friday", person="bo", **team)
+        assert "Forgotten for good" in await say(it, "/forget 2", person="bo", **team)
+        await it.ask("and now?", person="ana", **team)
+        assert "the launch of Apollo" in str(it.provider.requests[-1].messages)
+
+
 async def test_undo_under_a_receipt_takes_back_that_change_alone(tmp_path: Path) -> None:
     first = calls(("a", "remember", {"text": "likes tea"}))
     second = calls(("b", "remember", {"text": "likes coffee", "replaces": 1}))
