@@ -42,17 +42,19 @@ def plain_name(name: str) -> str:
 @dataclass(frozen=True, slots=True)
 class OwnName:
     """One that a person alone has had in a chat, from a time until another (ISO, UTC). `tells`: whether
-    a text that has it is about them."""
+    a text that has it is about them. `signed`: since when lines may be signed with it: of the oldest
+    name that is still stored since the person, by their id, was in the chat."""
 
     name: str
     since: str
     until: str = _NEVER
     tells: bool = False
+    signed: str = _NEVER
 
     def signs(self, who: str, day: date) -> bool:
         """Whether it is the person who is named as the one who said a line of that day."""
         first, last = (day + _ZONES).isoformat(), (day - _ZONES).isoformat()
-        return who == self.name and self.since[:10] <= first and last <= self.until[:10]
+        return who == self.name and self.signed[:10] <= first and last <= self.until[:10]
 
     def stands_in(self, text: str, written: str) -> bool:
         """Whether a text of that time (ISO, of a day alone its beginning) is about the person."""
@@ -79,12 +81,14 @@ def own_names(
     others = frozenset[str]().union(*(_others(connection, c, channel, person) for c in chats))
     for chat in chats:
         spans = _spans(connection, chat, person) if chat.channel == channel else []
+        signed = _there_since(connection, chat, person)
         for name, since, until in spans:
+            begins, signed = min(since, signed), _NEVER
             if name.casefold() in others or name == _NOBODY:
                 continue
             proves = name == first and not is_common(name)
             proves = proves and not _was_a_word(connection, chat, person, name, since)
-            found.append(OwnName(name, since, until, proves))
+            found.append(OwnName(name, since, until, proves, begins))
     return tuple(found)
 
 
@@ -132,6 +136,22 @@ def _spans(
             spans[-1] = (*spans[-1][:2], str(at))
         spans.append((name, str(at), _NEVER))
     return spans
+
+
+def _there_since(connection: sqlite3.Connection, chat: ChatScope, person: str) -> str:
+    """When the person has first asked there; what was used is kept longer than what was said."""
+    where = "channel = :channel AND account = :account AND chat = :chat AND person = :person"
+    (at,) = connection.execute(
+        f"SELECT MIN(at) FROM (SELECT MIN(began_at) AS at FROM usage_days WHERE {where}"  # noqa: S608
+        f" UNION ALL SELECT MIN(received_at) FROM inbox WHERE {where})",
+        {
+            "channel": chat.channel,
+            "account": chat.account,
+            "chat": chat.chat,
+            "person": person,
+        },
+    ).fetchone()
+    return str(at) if at is not None else _NEVER
 
 
 def _was_a_word(

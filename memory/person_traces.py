@@ -77,12 +77,16 @@ class About:
         noted = _CHANGED.match(raw)
         if noted is not None and hash_of(said(noted[1])) in self.hashes:
             return True
-        found = SOURCES.search(raw)
-        sources = {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
+        sources = _sources(raw)
         if sources & self.known:
             return bool(sources & self.messages)
         speakers = _SPEAKERS.match(raw)
         return speakers is not None and day is not None and self._signs(speakers[1], day)
+
+    def is_of_others(self, raw: str) -> bool:
+        """Whether a note is known to rest on others' messages alone."""
+        sources = _sources(raw) & self.known
+        return bool(sources) and not sources & self.messages
 
     def _signs(self, whos: str, day: date) -> bool:
         """Of what several have said nobody knows which part is whose."""
@@ -360,6 +364,12 @@ def _gone(lines: Iterable[str]) -> Forgotten:
     return Forgotten(frozenset(words for text in texts for words in sayings(text)))
 
 
+def _sources(raw: str) -> set[int]:
+    """The messages that a note rests on."""
+    found = SOURCES.search(raw)
+    return {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
+
+
 def _fact(raw: str) -> Fact | None:
     return next((line.fact for line in parse(raw) if line.fact is not None), None)
 
@@ -375,6 +385,7 @@ def _without(path: Path, about: About, gone: Iterable[str]) -> Callable[[bytes],
 
     def kept(raw: bytes) -> bool:
         line = raw.decode("utf-8", "replace")
-        return not about.covers(line, day) and said(line) not in repeated
+        repeats = said(line) in repeated and not about.is_of_others(line)
+        return not about.covers(line, day) and not repeats
 
     return lambda data: b"\n".join(raw for raw in data.split(b"\n") if kept(raw))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -194,6 +195,30 @@ async def test_what_others_have_searched_goes_too(tmp_path: Path) -> None:
         assert await rows_with(it, MINE) == []
         assert bytes_with(tmp_path, MINE) == []
         assert await it.ask("more?", person="bo", **TEAM) == "No."
+
+
+async def test_what_a_night_wrote_goes_by_who_said_it_when_the_messages_have_expired(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["Noted.", "Noted.", "Yes."]) as it:
+        await it.ask("hello", person="ana", **TEAM)
+        await it.ask("hello", person="bo", **TEAM)
+        files = it.services.notebook.files
+        scope = chat_scope(Address("fake", "bot", "team", None, private=False)).scope
+        day = datetime.now(UTC).date() - timedelta(days=40)
+        for who, text in (("Ana", "has diabetes"), ("Bo, Ana", "meet in May"), ("Bo", "has a cat")):
+            await files.add(scope, day, who, text)
+
+        def ago(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE inbox SET body = NULL")
+            connection.execute("UPDATE usage_days SET began_at = ?", (f"{day}T00:00:00+00:00",))
+
+        await it.database.write(ago)
+        await it.ask("still there?", person="ana", **TEAM)
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert "has a cat" in known(tmp_path)
+        assert "diabetes" not in known(tmp_path)
+        assert "Ana" not in known(tmp_path)
 
 
 async def test_what_others_have_quoted_goes_from_their_questions(tmp_path: Path) -> None:
