@@ -161,7 +161,8 @@ class Compaction:
         await self._bound(rung, working, None)
 
     async def bound_since(self, boundary_id: int, working: Working) -> bool:
-        """The same for a /compact, unless the context got another boundary in the meantime."""
+        """The same for a /compact, unless in the meantime the context got another boundary, or a turn
+        left it that the note stands for."""
         return await self._bound(Rung.COMPACT, working, boundary_id)
 
     async def _bound(self, rung: Rung | None, working: Working, since: int | None) -> bool:
@@ -177,4 +178,5 @@ class Compaction:
                 working.note,
             ),
             since=since,
+            replaced=starts[:first],
         )

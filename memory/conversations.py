@@ -3,6 +3,7 @@ newest boundary."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -134,9 +135,17 @@ class Conversations:
 
         return await self._database.look(op)
 
-    async def bound(self, session: int, boundary: Boundary, *, since: int | None = None) -> bool:
+    async def bound(
+        self,
+        session: int,
+        boundary: Boundary,
+        *,
+        since: int | None = None,
+        replaced: Sequence[int] = (),
+    ) -> bool:
         """From now on the context starts there; what was said stays stored. `since`: only while that
-        row is the newest boundary. Whether it was written."""
+        row is the newest boundary, and no run of the messages `replaced` has left the context. Whether
+        it was written."""
         values = (
             session,
             boundary.kind,
@@ -150,7 +159,7 @@ class Conversations:
             newest = connection.execute(
                 "SELECT COALESCE(MAX(id), 0) FROM boundaries WHERE session_id = ?", (session,)
             ).fetchone()
-            if since is not None and newest[0] != since:
+            if since is not None and (newest[0] != since or _left_out(connection, replaced)):
                 return False
             connection.execute(
                 "INSERT INTO boundaries (session_id, kind, start_id, brief_id, note, created_at)"
@@ -244,6 +253,16 @@ class Conversations:
             return int(next(iter(rows))[0])
 
         return await self._database.write(op)
+
+
+def _left_out(connection: sqlite3.Connection, messages: Sequence[int]) -> bool:
+    """Whether a run of these messages was taken out of the context."""
+    found = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM messages m JOIN left_out l ON l.run_id = m.run_id"
+        " WHERE m.id IN (SELECT value FROM json_each(?)))",
+        (json.dumps(list(messages)),),
+    )
+    return bool(found.fetchone()[0])
 
 
 def message_row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[object, ...]:

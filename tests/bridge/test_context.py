@@ -339,6 +339,26 @@ async def test_a_compaction_does_not_bring_an_old_conversation_back(tmp_path: Pa
         assert it.said() == [("user", "hello")]
 
 
+async def test_a_compaction_does_not_bring_back_what_was_undone_meanwhile(tmp_path: Path) -> None:
+    answers = [f"a{i} " * 200 for i in range(4)]
+    async with bed(tmp_path, [*answers, lambda _: held(it), lambda _: released(it)]) as it:
+        await talk(it, 4)
+        it.provider.streaming.clear()
+        await it.send("/compact")
+        await it.provider.streaming.wait()
+        for left in (3, 2, 1):  # the two newest are in no summary, the third is
+            await it.send("/undo")
+            await it.until(
+                lambda left=left: any(f"It was: q{left}" in t for t in it.channel.finals)
+            )
+        assert it.provider.stall is not None
+        it.provider.stall.set()
+        await it.until(lambda: any("changed while" in text for text in it.channel.finals))
+        it.provider.stall = None
+        await it.ask("hello")
+        assert [text[:2] for _, text in it.said()] == ["q0", "a0", "he"]
+
+
 async def test_a_refusal_of_form_is_met_by_a_plainer_history_before_a_reset(tmp_path: Path) -> None:
     step = calls(("a", "current_time", {}))
     async with bed(tmp_path, [step, "one", refusal(RefusalKind.FORMAT), "two"]) as it:
