@@ -17,6 +17,7 @@ from memory.facts import (
     Lines,
     added,
     corrected,
+    numbered,
     parse,
     removed,
     render,
@@ -109,7 +110,9 @@ class FactFiles:
                 before = read(path)
                 lines = _lines(before)
                 gone = [line for line in lines if chosen(line)]
-                after = _bytes(tuple(line for line in lines if not chosen(line)))
+                rest = tuple(line for line in lines if not chosen(line))
+                # What had another number by being the second of it keeps that.
+                after = _bytes(numbered(rest)) if gone else before
                 stays = {saying(line) for line in lines if line not in gone}
                 said = {saying(line) for line in gone}
                 without = partial(_without, said=said, same=same, stays=stays)

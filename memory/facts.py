@@ -164,7 +164,7 @@ def size(lines: Sequence[Line]) -> Size:
 
 def added(lines: Lines, day: date, who: str, text: str) -> tuple[Lines, Fact]:
     """One more entry, after the last one, and that entry."""
-    lines = _numbered(lines)
+    lines = numbered(lines)
     number = _free({each.number for each in facts(lines)})
     new = fact(number, day, who, text)
     _refuse_known(lines, new)
@@ -185,7 +185,7 @@ def corrected(
     lines: Lines, number: int, day: date, who: str, text: str
 ) -> tuple[Lines, Fact, Fact]:
     """Another text for an entry, which keeps its number and place; the new entry and the old one."""
-    lines = _numbered(lines)
+    lines = numbered(lines)
     old = find(lines, number)
     new = fact(number, day, who, text)
     _refuse_known([line for line in lines if line.fact != old], new)
@@ -195,7 +195,7 @@ def corrected(
 
 def removed(lines: Lines, numbers: Sequence[int]) -> tuple[Lines, list[Fact]]:
     """Without these entries, and those."""
-    lines = _numbered(lines)
+    lines = numbered(lines)
     gone = [find(lines, number) for number in dict.fromkeys(numbers)]
     return tuple(line for line in lines if line.fact not in gone), gone
 
@@ -217,7 +217,7 @@ def _fitting(made: Lines, before: Lines) -> Lines:
     return made
 
 
-def _numbered(lines: Lines) -> Lines:
+def numbered(lines: Lines) -> Lines:
     """Entries that `parse` has given another number carry it."""
     return tuple(_renumbered(line) for line in lines)
 

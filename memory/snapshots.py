@@ -156,7 +156,7 @@ def _said(text: str) -> Iterator[str]:
     aside = False
     for line in text.splitlines():
         if line.startswith("#"):
-            aside = line.strip("# ") == NOT_SAID
+            aside = line.strip("# ").casefold() == NOT_SAID.casefold()
         if line.strip() and not aside:
             yield line
 

@@ -75,6 +75,16 @@ async def test_forget_lists_what_has_the_words_and_takes_out_what_is_named(tmp_p
         assert not any("plover" in text for text in files)
 
 
+async def test_entries_of_one_number_keep_the_numbers_that_are_shown(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await say(it, "/remember likes tea")
+        path = next((tmp_path / "memory").rglob("MEMORY.md"))
+        path.write_text(path.read_text() + path.read_text().replace("tea", "chess"))
+        assert "**2** likes chess" in await say(it, "/memory")
+        await say(it, "/forget 1")
+        assert "**2** likes chess" in await say(it, "/memory")
+
+
 async def test_memory_undo_takes_the_last_change_back(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await say(it, "/remember likes tea")
