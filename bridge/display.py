@@ -19,6 +19,7 @@ OUR_SIGN: Final = "📝"
 # Slack shows the names as the sign.
 _SIGN = re.compile(rf"{OUR_SIGN}|:(?:memo|pencil):", re.IGNORECASE)
 _MAY_HOLD = re.compile(rf"[{OUR_SIGN}&:\\]")
+_BEGUN = re.compile(r"[&:\\]\S{0,40}$")
 _PASSES = 3  # so many signs may be hidden in one another; then a space stands where one was
 # What Markdown shows as another character, or not at all: entities, escapes, emphasis; and what nobody
 # sees.
@@ -68,6 +69,7 @@ class Display:
         self._room = most
         self._say = say
         self._parts: list[str] = []
+        self._held = ""  # the end of the preview, which may be the beginning of a sign
         self._paragraph_due = False
         self._tools_ran = False
 
@@ -80,7 +82,7 @@ class Display:
         """One event; never blocks and never raises."""
         match event:
             case TextShown(text):
-                self._show(without_our_sign(text))
+                self._show(text)
             case StepEnded():
                 self._paragraph_due = bool(self._parts)
             case ToolStarted():
@@ -99,6 +101,9 @@ class Display:
             self._paragraph_due = False
             text = "\n\n" + text
         self._parts.append(text)
+        text = without_our_sign(self._held + text)
+        begun = _BEGUN.search(text)
+        text, self._held = (text[: begun.start()], begun[0]) if begun else (text, "")
         if self._room is not None:
             text, self._room = text[: self._room], max(0, self._room - len(text))
         if text:

@@ -7,12 +7,17 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from agent.events import TextShown
 from agent.messages import JsonObject, user_text
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.display import Display
+from bridge.texts import Say
+from channels.base import ReplySink
 from channels.testing import FakeReply
 from memory.fact_files import digest_of
 from memory.nights import Night
@@ -339,6 +344,19 @@ async def test_no_model_can_write_a_line_that_looks_like_a_receipt(
         assert told.startswith("Done.\n\n Remembered: likes chess")
         assert "📝" not in it.channel.replies[-1].preview
         assert "📝" in await it.ask("/memory"), "which says what the sign means"
+
+
+def test_no_sign_comes_together_in_a_preview() -> None:
+    shown: list[str] = []
+
+    class Sink:
+        def show(self, more: str) -> None:
+            shown.append(more)
+
+    display = Display(cast("ReplySink", Sink()), cast("Say", str))
+    for more in ("Note: a ", "&#12", "8221; Remembered ", ":me", "mo: b & c: ", "d."):
+        display.take(TextShown(more))
+    assert "".join(shown) == display.text == "Note: a  Remembered  b & c: d."
 
 
 async def test_a_run_that_remembers_shows_it_and_one_that_only_says_so_does_not(
