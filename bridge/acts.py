@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -229,8 +230,8 @@ class Acts:
 
 
 async def _is_over(run: ActiveRun, within_s: float) -> bool:
-    """Whether its answer is out within so many seconds."""
-    end = asyncio.get_running_loop().time() + within_s
-    while run.ended_as is None and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110 - few do
-        await asyncio.sleep(0.05)
-    return run.ended_as is not None
+    """Whether it is over within so many seconds."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await run.over.wait()
+    return run.over.is_set()

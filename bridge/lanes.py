@@ -36,7 +36,7 @@ Ending = Literal["completed", "cancelled", "failed", "interrupted"]
 class ActiveRun:
     """A run under way. `requests` are the messages that it answers, `asked_at` the platform's time of
     the newest of them. `ended_as`: its answer is out, there is nothing left to stop; how its rows in
-    the inbox are to be closed."""
+    the inbox are to be closed. `over`: that, or its lane has gone on."""
 
     run_id: str
     session_key: str
@@ -46,6 +46,12 @@ class ActiveRun:
     requests: tuple[InboxKey, ...]
     token: CancelToken
     ended_as: str | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def end(self, ended_as: str) -> None:
+        """Its answer is out."""
+        self.ended_as = ended_as
+        self.over.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class Lanes:
             raise
         finally:
             lane.last, lane.active = run, None
+            run.over.set()
             self._note_end(run)
 
     async def close(self, patience_s: float) -> None:

@@ -308,7 +308,7 @@ class Settling:
 
     def _run_is_over(self, ended_as: str) -> None:
         if self._ran.active is not None:
-            self._ran.active.ended_as = ended_as
+            self._ran.active.end(ended_as)
 
     async def _notice(self, text: str) -> None:
         plan, newest = self._plan, self._plan.question.newest

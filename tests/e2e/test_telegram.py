@@ -183,7 +183,7 @@ async def test_a_stranger_is_told_a_code_and_their_id_once(world: World) -> None
     await chat.wait_for_text(lambda text: str(eve.id) in text)
     for _ in range(2):
         chat.send("please")
-        await chat.wait_for_text(lambda text: "already" in text)
+        await chat.wait_for_text(lambda text: "has not answered yet" in text)
     chat.send("/help")
     await chat.wait_for_text(lambda text: "/cancel" in text)
     assert len(chat.bot_messages) == 3
