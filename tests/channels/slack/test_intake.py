@@ -61,7 +61,7 @@ async def test_what_cannot_be_stored_for_long_still_comes(
     inbox.faults = [NotStored("the disk is full")] * 10
     sent = server.dm(server.user("Ana")).send("hi")
     await server.wait_for(lambda: sent.events[0].acknowledged)
-    assert [m.text for m in inbox.messages] == ["hi"]
+    assert {(m.text, m.event) for m in inbox.messages} == {("hi", f"m:{sent.ts}")}
 
 
 async def test_a_message_that_always_fails_is_left_behind_and_logged_without_its_words(
