@@ -101,12 +101,14 @@ class CatchUp:
         """It came, could not be stored, and was not acknowledged. Slack repeats it for minutes only,
         and what is stored after it hides it from the next start: it is read as soon as it can be."""
         to = message.address
-        place = KnownPlace(to.chat, to.thread, message.sent_at)
-        left = self._unread.get((place.chat, place.thread), place)
-        self._unread[place.chat, place.thread] = replace(
-            place, newest=min(place.newest, left.newest)
-        )
+        self._note(KnownPlace(to.chat, to.thread, message.sent_at))
         self._wanted.set()
+
+    def _note(self, place: KnownPlace) -> None:
+        """To be read; what came since says nothing of what it missed."""
+        key = place.chat, place.thread
+        left = self._unread.get(key, place)
+        self._unread[key] = replace(place, newest=min(place.newest, left.newest))
 
     async def run(self) -> None:
         """Read after each new connection, and again what could not be read, until cancelled."""
@@ -132,7 +134,7 @@ class CatchUp:
     async def _round(self) -> None:
         await self._gather()
         places = list(self._unread.values())
-        found = [await self._read(place) for place in places]
+        found = [await self._read(place.chat, place.thread) for place in places]
         log.info(
             "read what was missed: %d messages in %d places, %d places are left",
             sum(found),
@@ -149,31 +151,31 @@ class CatchUp:
             known = await self._places(self._team, MOST_PLACES)
             places = [replace(one, newest=min(one.newest, self._gap)) for one in known]
         for place in places:
-            key = place.chat, place.thread
-            left = self._unread.get(key, place)  # what came since says nothing of what it missed
-            self._unread[key] = replace(place, newest=min(place.newest, left.newest))
+            self._note(place)
         self._first = self._gap = None
 
-    async def _read(self, place: KnownPlace) -> int:
+    async def _read(self, chat: str, thread: str | None) -> int:
         """Hand over what is new in one place; how many messages that were. Where it may work later
-        the place is kept for the next round."""
+        the place is kept for the next round; so is one of which more is missed meanwhile."""
+        place = self._unread.pop((chat, thread))
         try:
             messages = await self._messages(place)
         except FAILURES as error:
             passes = _passes(error)
             log.warning(
                 "what was missed in %s is not read%s: %s",
-                place.chat,
+                chat,
                 " yet" if passes else "",
                 code_of(error),
             )
-            if not passes:
-                del self._unread[place.chat, place.thread]
+            if passes:
+                self._note(place)
             return 0
+        except Exception:
+            self._note(place)
+            raise
         for message in messages:
-            await self._store(message, place.chat)
-        if self._unread[place.chat, place.thread] == place:  # nothing older was missed meanwhile
-            del self._unread[place.chat, place.thread]
+            await self._store(message, chat)
         return len(messages)
 
     async def _messages(self, place: KnownPlace) -> list[Mapping[str, Any]]:

@@ -206,6 +206,27 @@ async def test_what_could_not_be_stored_is_read_when_slack_has_given_up(
     assert sorted(texts(inbox)) == ["and this?", "lost?"]
 
 
+async def test_what_is_missed_while_an_earlier_one_waits_for_the_store_comes_too(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "_STORE_AGAIN_S", 0.01)
+    server.socket.max_retries = 0
+    dm = server.dm(server.user("Ana"))
+    async with listening(server, inbox, []):
+        inbox.faults += [NotStored("full")] * 10_000
+        dm.send("one")
+        await server.wait_for(
+            lambda: inbox.attempts > 3
+        )  # it is being handed over from the history
+        later = dm.send("two")
+        await server.wait_for(lambda: later.events[0].attempts)
+        before = inbox.attempts
+        await server.wait_for(lambda: inbox.attempts > before + 3)
+        inbox.faults.clear()
+        await inbox.wait_for(3)
+    assert set(texts(inbox)) == {"one", "two"}
+
+
 async def test_a_message_that_was_edited_is_read_as_it_is_now_unless_it_is_a_command(
     server: SlackServer, inbox: Inbox
 ) -> None:
