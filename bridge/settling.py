@@ -54,9 +54,12 @@ class Ran:
 
     @property
     def has_acted(self) -> bool:
-        """Whether a tool with effects was called."""
+        """Whether a tool with effects was called, and began."""
         own = () if self.agent is None else self.agent.last_run_new_messages
-        return any(call.name in self.acting for message in own for call in message.tool_uses)
+        results = (result for message in own for result in message.tool_results)
+        never = {result.tool_use_id for result in results if result.outcome == "not_run"}
+        calls = (call for message in own for call in message.tool_uses)
+        return any(call.name in self.acting and call.id not in never for call in calls)
 
 
 class Settling:
