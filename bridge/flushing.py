@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -28,6 +28,7 @@ from memory.flush import (
     Batch,
     Item,
     Line,
+    Span,
     Unflushed,
     batch,
     digest,
@@ -43,6 +44,7 @@ from memory.tombstones import Forgotten, Tombstones
 log = logging.getLogger(__name__)
 
 URGENT_WAIT_S = 20.0  # that a run waits for notes, and for another flush of its session
+_DAY = timedelta(days=1)
 MOST_FAILURES = 3  # calls in a row that fail; then a digest stands in
 
 
@@ -224,13 +226,13 @@ class Flushing:
         """Whether an entry for the oldest of these messages stands in a file already, without its
         mark: the mark follows."""
         # Ids are given anew after the newest messages were deleted: their time tells them apart.
-        # A zone may have become known since; until then the hours were those of UTC.
-        times = [(m.id, m.at.astimezone(z)) for m in waiting.messages for z in (whose.zone, UTC)]
-        begins = {(id_, f"{at:%H:%M}") for id_, at in times}
-        for day in sorted({at.date() for _, at in times}):
+        times = {message.id: message.at for message in waiting.messages}
+        # The zone may have been another one when it was written.
+        near = [at.date() + _DAY * more for at in times.values() for more in (-1, 0, 1)]
+        for day in sorted(set(near)):
             text = (await self._daily.read(whose.scope, day)).decode(errors="replace")
             for span in spans(text):
-                if span.session == session and (span.first, span.began) in begins:
+                if span.session == session and _begins(span, times.get(span.first), whose.zone):
                     before = [m for m in waiting.messages if m.id <= span.last]
                     made = self._batch(before, whose, waiting.foreign)
                     await self._marks.advance(session, before[0].id, span.last, made.foreign)
@@ -286,3 +288,10 @@ class Flushing:
             raise CallFailed("the answer is no list of notes")
         self._failures.pop(session, None)
         return items
+
+
+def _begins(span: Span, at: datetime | None, zone: tzinfo) -> bool:
+    """Whether the entry begins with the message of that time. One without a zone was written in the
+    chat's, or in UTC before that was known."""
+    zones = (span.zone,) if span.zone is not None else (zone, UTC)
+    return at is not None and span.began in {f"{at.astimezone(each):%H:%M}" for each in zones}

@@ -4,7 +4,7 @@ Only people's own words, and the assistant's as long as nothing foreign is in it
 model that takes the notes: what tools, pages, pictures, files, quotes and forwards said cannot be
 laundered into a fact by a model that has never read it. It is listed under a heading of its own.
 
-    ## 14:05–16:20 · conversation 3, messages 12–48
+    ## 14:05–16:20 UTC+01:00 · conversation 3, messages 12–48
 
     ### Trip to Rome
     - **Ana** prefers aisle seats [12]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from itertools import groupby, takewhile
 from typing import Final
 
@@ -21,7 +21,7 @@ MOST_ASIDE = 10  # such lines in one entry, beside the notes on what the assista
 MOST_ITEM = 400  # characters of one note
 
 _ENTRY = re.compile(
-    r"## ([0-9]{2}:[0-9]{2})–[0-9]{2}:[0-9]{2}"
+    r"## ([0-9]{2}:[0-9]{2})–[0-9]{2}:[0-9]{2}(?: UTC([+-][0-9:]{5,15}|))?"
     r" · conversation ([0-9]{1,18}), messages ([0-9]{1,18})–([0-9]{1,18})"
 )
 _SAID = re.compile(r"- \*\*(.{1,200}?)\*\* (\S.*?)(?: \[[0-9, ]+\])?")
@@ -38,12 +38,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages that an entry stands for. `began`: the time of the first, as `14:05`."""
+    """The messages that an entry stands for. `began`: the time of the first, as `14:05`, in the `zone`
+    that was the chat's then; None: an earlier version wrote it, without a zone."""
 
     session: int
     first: int
     last: int
     began: str
+    zone: tzinfo | None = None
 
 
 def entries(
@@ -78,8 +80,9 @@ def _entry(
     forgotten: Forgotten,
 ) -> Entry:
     first, last = lines[indexes[0]], lines[indexes[-1]]
+    zone = timezone(first.at.utcoffset() or timedelta())
     heading = (
-        f"## {first.at:%H:%M}–{last.at:%H:%M} · conversation {session},"
+        f"## {first.at:%H:%M}–{last.at:%H:%M} {zone} · conversation {session},"
         f" messages {first.id}–{last.id}"
     )
     said = [item for item in items if _is_said(item, lines)]
@@ -137,7 +140,19 @@ def _heading(title: str) -> str:
 def spans(text: str) -> list[Span]:
     """The messages that the entries of a day file stand for."""
     found = (_ENTRY.fullmatch(line.rstrip()) for line in text.split("\n"))
-    return [Span(int(m[2]), int(m[3]), int(m[4]), m[1]) for m in found if m is not None]
+    return [
+        Span(int(m[3]), int(m[4]), int(m[5]), m[1], _zone(m[2])) for m in found if m is not None
+    ]
+
+
+def _zone(offset: str | None) -> tzinfo | None:
+    """That of a heading, as the end of an ISO time."""
+    if offset is None:
+        return None
+    try:
+        return datetime.fromisoformat(f"2000-01-01T00:00{offset or 'Z'}").tzinfo
+    except ValueError:  # a hand wrote it
+        return None
 
 
 # What the night reads -------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ _SPEAKER = re.compile(r"\[([^\[\]\n]{1,32})#[0-9]+\] ")
 class Unflushed:
     """A stored message that is in no day file yet. `conversation`: where its conversation begins (the
     row after the newest /new). `own_words`: false where somebody else wrote the question; `overheard`:
-    its run was shown what others had said in the chat."""
+    its run was shown what others had said in the chat; `at`: when it was said."""
 
     id: int
     conversation: int

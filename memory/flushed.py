@@ -14,9 +14,13 @@ from memory.scopes import MARK
 
 MOST_AT_ONCE = 400  # messages that are read together
 
-# Messages beyond the marks. A run that is under way, and what came after it, waits for its end.
+# Messages beyond the marks, a question with the time when it was sent: it may have been stored long
+# after, and its "tomorrow" is that of its own day. A run that is under way, and what came after it,
+# waits for its end.
 _UNFLUSHED = (
-    "SELECT m.id, m.body, m.created_at, COALESCE(r.own_words, 1) AS own_words,"
+    "SELECT m.id, m.body, MIN(m.created_at, COALESCE((SELECT MIN(i.sent_at) FROM inbox i"
+    " WHERE i.run_id = m.run_id AND m.ordinal = 0), m.created_at)) AS at,"
+    " COALESCE(r.own_words, 1) AS own_words,"
     " r.overheard IS 1 AS overheard,"
     " COALESCE((SELECT MAX(b.start_id) FROM boundaries b WHERE b.session_id = m.session_id"
     " AND b.kind = 'new' AND b.start_id <= m.id), 0) AS conversation"
@@ -195,7 +199,7 @@ def _unflushed(row: sqlite3.Row) -> Unflushed:
         int(row["id"]),
         int(row["conversation"]),
         decode(row["body"]),
-        datetime.fromisoformat(row["created_at"]),
+        datetime.fromisoformat(row["at"]),
         bool(row["own_words"]),
         bool(row["overheard"]),
     )

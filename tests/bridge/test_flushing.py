@@ -27,6 +27,7 @@ from memory.conversations import LEAVE_OUT
 from memory.daily import DailyFiles
 from memory.days import Cap, Measure
 from memory.flush import NOT_SAID, Entry
+from memory.flushed import FlushMarks
 from memory.runs import Runs
 from memory.tombstones import bury
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed
@@ -57,8 +58,10 @@ async def test_a_flush_notes_what_was_not_flushed_before_and_no_more(tmp_path: P
         assert await it.flush(session) == 1
         text = await it.day(DAY)
         assert text == (
-            "\n## 12:00–12:00 · conversation 1, messages 1–2\n\n### Talk\n- **Ana** I like tea [1]\n"
-            "\n## 12:00–12:00 · conversation 1, messages 3–4\n\n### Talk\n- **Ana** and chess [3]\n"
+            "\n## 12:00–12:00 UTC · conversation 1, messages 1–2\n\n"
+            "### Talk\n- **Ana** I like tea [1]\n"
+            "\n## 12:00–12:00 UTC · conversation 1, messages 3–4\n\n"
+            "### Talk\n- **Ana** and chess [3]\n"
         )
         assert len(it.asked) == 2
         assert "tea" not in it.asked[1]
@@ -142,6 +145,40 @@ async def test_a_crash_between_entry_and_mark_neither_loses_nor_doubles(
         await it.flush(session)
         everything = await it.day(DAY) + await it.day(date(2026, 12, 1))
         assert [everything.count(word) for word in ("first", "second", "third")] == [1, 1, 1]
+
+
+async def test_a_crash_before_the_mark_doubles_nothing_when_the_zone_becomes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with memory_bed(tmp_path, notes, zone=ZoneInfo("Asia/Kolkata")) as it:
+        session = await talk(it, "first", at=datetime(2026, 11, 30, 20, 59, tzinfo=UTC))
+
+        async def dying(*_: object) -> None:
+            raise Dies
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FlushMarks, "advance", dying)
+            with pytest.raises(Dies):
+                await it.flush(session)
+        it.flushing, it.zone = it.flushing_of(DailyFiles(it.folder)), ZoneInfo("America/New_York")
+        await it.flush(session)
+        assert (await it.day(DAY) + await it.day(date(2026, 12, 1))).count("first") == 1
+
+
+async def test_what_was_sent_before_midnight_and_stored_after_it_belongs_to_the_day_before(
+    tmp_path: Path,
+) -> None:
+    """After an outage."""
+    async with memory_bed(tmp_path, notes) as it:
+        session = await talk(it, "see you tomorrow", at=datetime(2026, 12, 1, 6, tzinfo=UTC))
+        await it.database.write(
+            lambda connection: connection.execute(
+                "UPDATE inbox SET run_id = 'r0', sent_at = '2026-11-30T22:10:00.000000+00:00'"
+            )
+        )
+        await it.flush(session)
+        assert "see you" in await it.day(DAY)
+        assert "2026-11-30" in it.asked[0]
 
 
 async def test_a_full_disk_leaves_the_mark_where_it_was(

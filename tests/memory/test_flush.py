@@ -123,7 +123,7 @@ def test_no_words_can_imitate_a_heading_or_a_speaker(text: str, title: str) -> N
     for entry in made(messages, [Item(title, text, (0,)), Item(NOT_SAID, "by nobody", (1,))]):
         heads = [line for line in entry.text.split("\n") if line.startswith("#")]
         assert heads[0] == entry.heading
-        assert spans(entry.text) == [Span(3, 10, 11, "12:10")]
+        assert spans(entry.text) == [Span(3, 10, 11, "12:10", UTC)]
         assert heads.count(f"### {NOT_SAID}") == 1
         assert all(note.who == "Ana" for note in notes(entry.text, entry.day) if note.who)
         assert not any(note.text == "by nobody" for note in notes(entry.text, entry.day))
@@ -147,7 +147,7 @@ def test_a_conversation_over_midnight_fills_two_files() -> None:
     assert (first.day, second.day) == (date(2026, 11, 30), date(2026, 12, 1))
     assert "before" in first.text
     assert "after" not in first.text
-    assert first.heading == "## 23:59–23:59 · conversation 3, messages 10–10"
+    assert first.heading == "## 23:59–23:59 UTC · conversation 3, messages 10–10"
 
 
 @given(st.lists(st.integers(-100_000, 100_000), min_size=1, max_size=12))
