@@ -96,9 +96,9 @@ class BudgetWarnings:
                 _Warning(
                     f"budget:installation:{one.limit}:{one.window}:{one.most}:{level}",
                     f"budget_installation_{'full' if level == FULL else 'near'}",
-                    {"percent": level, "used": usd(one.spent), "limit": usd(one.most)},
+                    {"percent": level, "used": usd(one.cost.spent), "limit": usd(one.most)},
                 )
-                for level in _levels(one.spent, one.most, policy[WARN_AT])
+                for level in _levels(one.cost.spent, one.most, policy[WARN_AT])
             ]
             if await self._is_news(due):
                 for heard in await self._owners():
@@ -168,12 +168,12 @@ def _due(address: Address, cap: Cap, used: Used, percent: int) -> list[_Warning]
             {
                 "chat": address.chat,
                 "percent": level,
-                "used": amount_of(cap, cap.used(used)),
+                "used": amount_of(cap, cap.spent(used)),
                 "limit": amount_of(cap, cap.limit),
                 "key": cap.key,
             },
         )
-        for level in _levels(cap.used(used), cap.limit, percent)
+        for level in _levels(cap.spent(used), cap.limit, percent)
     ]
 
 

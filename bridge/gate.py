@@ -7,17 +7,17 @@ from datetime import datetime, timedelta, tzinfo
 
 from agent.errors import LimitReached
 from memory.clock import stamp
-from memory.usage import PersonCap, UsageStore
+from memory.usage import Cost, PersonCap, UsageStore
 
 MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What is spent of one of the installation's limits, in micro-dollars. `window`: of its time."""
+    """What is used of one of the installation's limits, `most` micro-dollars. `window`: of its time."""
 
     limit: str
-    spent: int
+    cost: Cost
     most: int
     window: str
 
@@ -49,15 +49,18 @@ class MonthlyGate:
         self._person = None if person_usd is None else round(person_usd * MICRO)
 
     async def check(self, step: int) -> None:
-        """Raises `LimitReached` (`month`, `day`), whatever the step."""
+        """Raises `LimitReached`, whatever the step: `month`, `day`; `month_held`, `day_held` where it
+        is what running calls have reserved that leaves no room."""
         for one in await self.spending():
-            if one.spent >= one.most:
+            if one.cost.counted >= one.most:
+                held = one.cost.spent < one.most
                 opens = self.day_began() + timedelta(days=1)
                 if one.limit == "month":
                     opens = (self.month_began() + timedelta(days=32)).replace(day=1)
                 raise LimitReached(
-                    one.limit,
-                    used=usd(one.spent),
+                    f"{one.limit}_held" if held else one.limit,
+                    used=usd(one.cost.spent),
+                    held=usd(one.cost.held),
                     limit=usd(one.most),
                     opens=f"{opens:%Y-%m-%d} ({self._zone})",
                 )
@@ -65,12 +68,11 @@ class MonthlyGate:
     async def spending(self) -> list[Spending]:
         """Of each of the installation's limits."""
         month, day = self.month_began(), self.day_began()
-        found = [
-            Spending("month", await self._usage.cost_since(month), self._limit, f"{month:%Y-%m}")
-        ]
+        cost = await self._usage.cost_since(month)
+        found = [Spending("month", cost, self._limit, f"{month:%Y-%m}")]
         if self._day is not None:
-            spent = await self._usage.cost_since(day)
-            found.append(Spending("day", spent, self._day, f"{day:%Y-%m-%d}"))
+            cost = await self._usage.cost_since(day)
+            found.append(Spending("day", cost, self._day, f"{day:%Y-%m-%d}"))
         return found
 
     def person_cap(self) -> PersonCap | None:
@@ -79,7 +81,7 @@ class MonthlyGate:
 
     async def spent_microusd(self) -> int:
         """This month's cost so far, in micro-dollars."""
-        return await self._usage.cost_since(self.month_began())
+        return (await self._usage.cost_since(self.month_began())).spent
 
     def month_began(self) -> datetime:
         """When this month began, in the zone."""

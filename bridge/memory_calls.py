@@ -107,7 +107,7 @@ class MemoryCalls:
         except LimitReached as error:
             raise PutOff("the month's limit is reached") from error
         spent = await self._usage.cost_since(self._gate.month_began(), PURPOSES)
-        if spent >= self._gate.limit_microusd * self._share:
+        if spent.counted >= self._gate.limit_microusd * self._share:
             raise PutOff("the memory's share of the month's budget is used up")
         allowance = None if self._allowance is None else await self._allowance(session)
         if allowance is not None:

@@ -9,19 +9,24 @@ from typing import Final, Literal
 
 from memory.clock import stamp
 from memory.database import Database
-from memory.days import ITS_IDS, Place, named
+from memory.days import ITS_IDS, RESERVED, TOKENS, Place, named
 
 Cause = Literal["person", "model", "purpose"]
 
 _SUM = "COALESCE(SUM(cost_microusd), 0), COALESCE(SUM(tokens), 0)"
-_HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
-_TOKENS = "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens"
+# Without what running calls have only reserved.
+_HERE = (
+    "FROM (SELECT day, person, cost_microusd, tokens FROM usage_days"  # noqa: S608
+    f" WHERE channel = :channel AND account = :account AND {ITS_IDS} UNION ALL"
+    f" SELECT d.day, d.person, -u.cost_microusd, -({TOKENS}) {RESERVED})"
+)
 _BY: Final = {
     cause: (
-        f"SELECT {what} AS cause, COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM({_TOKENS}) AS tokens"  # noqa: S608
+        f"SELECT {what} AS cause, COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM({TOKENS}) AS tokens"  # noqa: S608
         " FROM usage u JOIN sessions s ON s.id = u.session_id"
         f" WHERE s.channel = :channel AND s.account = :account AND s.{ITS_IDS}"
-        f" AND u.created_at >= :since GROUP BY cause ORDER BY cost DESC, tokens DESC LIMIT :most"
+        " AND u.created_at >= :since AND u.outcome <> 'reserved'"
+        f" GROUP BY cause ORDER BY cost DESC, tokens DESC LIMIT :most"
     )
     for cause, what in (
         ("person", "IIF(u.person GLOB 'erased:*', 'erased', u.person)"),
@@ -49,7 +54,7 @@ class ChatUsage:
     async def days(self, place: Place, first: str) -> list[Part]:
         """Its days from the local date `first` on in which anything was used."""
         rows = await self._database.read(
-            f"SELECT day, {_SUM} {_HERE} AND day >= :first GROUP BY day ORDER BY day",
+            f"SELECT day, {_SUM} {_HERE} WHERE day >= :first GROUP BY day ORDER BY day",
             {**named(place), "first": first},
         )
         return [Part(str(row[0]), int(row[1]), int(row[2])) for row in rows]
@@ -57,7 +62,7 @@ class ChatUsage:
     async def own(self, place: Place, person: str, first: str) -> Part:
         """What the person has used in it since that date."""
         rows = await self._database.read(
-            f"SELECT {_SUM} {_HERE} AND day >= :first AND person = :person",
+            f"SELECT {_SUM} {_HERE} WHERE day >= :first AND person = :person",
             {**named(place), "first": first, "person": person},
         )
         return Part(person, int(rows[0][0]), int(rows[0][1]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
 
@@ -34,11 +34,9 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
-    """What is used: by the whole chat today and this month, by the person too. Costs are in
-    micro-dollars; reservations of running requests are in it."""
+class Sums:
+    """By the whole chat today and this month, by the person too. Costs are in micro-dollars."""
 
-    day: Day
     chat_cost: int = 0
     chat_tokens: int = 0
     person_cost: int = 0
@@ -46,6 +44,14 @@ class Used:
     month_cost: int = 0
     month_tokens: int = 0
     person_month_cost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Used(Sums):
+    """What counts as used in `day`, with what running requests have reserved; that alone is `held`."""
+
+    day: Day = field(kw_only=True)
+    held: Sums = field(default=Sums(), kw_only=True)
 
 
 Measure = Literal["chat_cost", "chat_tokens", "person_cost", "person_tokens", "month_cost"]
@@ -62,6 +68,14 @@ class Cap:
     def used(self, used: Used) -> int:
         """What counts against it."""
         return int(getattr(used, self.measure))
+
+    def held(self, used: Used) -> int:
+        """What of that is only reserved."""
+        return int(getattr(used.held, self.measure))
+
+    def spent(self, used: Used) -> int:
+        """What is used in fact."""
+        return self.used(used) - self.held(used)
 
 
 def first_met(caps: Iterable[Cap], used: Used) -> Cap | None:
@@ -129,6 +143,33 @@ SUMS = (
     f" {_HERE} AND began_at >= :since AND day >= :first) AS month"
 )
 
+TOKENS = "u.input_tokens + u.output_tokens + u.cache_read_tokens + u.cache_write_tokens"
+# The running requests of a chat (u), each with its row of the days (d). They are few: a CROSS JOIN
+# makes SQLite begin with them.
+RESERVED = (
+    "FROM usage u INDEXED BY usage_reserved CROSS JOIN sessions s ON s.id = u.session_id"
+    " CROSS JOIN usage_days d ON d.channel = s.channel AND d.account = s.account AND d.chat = s.chat"
+    " AND d.began_at = u.day_began AND d.person = u.person"
+    " WHERE u.outcome = 'reserved' AND d.channel = :channel AND d.account = :account"
+    f" AND d.{ITS_IDS}"
+)
+_TODAY, _OWN = "d.began_at = :day", "u.person IN (:person, :erased)"
+HELD = "SELECT {} {}".format(
+    ", ".join(
+        f"COALESCE(SUM({what}) FILTER (WHERE {where}), 0)"
+        for what, where in (
+            ("u.cost_microusd", _TODAY),
+            (TOKENS, _TODAY),
+            ("u.cost_microusd", f"{_TODAY} AND {_OWN}"),
+            (TOKENS, f"{_TODAY} AND {_OWN}"),
+            ("u.cost_microusd", "d.day >= :first"),
+            (TOKENS, "d.day >= :first"),
+            ("u.cost_microusd", f"d.day >= :first AND {_OWN}"),
+        )
+    ),
+    RESERVED,
+)
+
 
 def named(place: Place) -> dict[str, str]:
     """The parameters of `LATEST`."""
@@ -157,8 +198,10 @@ def used_of(
     connection: sqlite3.Connection, place: Place, person: str, day: Day, *, month: bool = True
 ) -> Used:
     """What is used; the month's sums are 0 without `month`."""
-    row = connection.execute(SUMS, sums(place, person, day, month=month)).fetchone()
-    return Used(day, *map(int, row if month else row[:4]))
+    values = sums(place, person, day, month=month)
+    row = connection.execute(SUMS, values).fetchone()
+    held = Sums(*map(int, connection.execute(HELD, values).fetchone()))
+    return Used(*map(int, row if month else row[:4]), day=day, held=held)
 
 
 def current(connection: sqlite3.Connection, place: Place, now: datetime, zone: tzinfo) -> Day:

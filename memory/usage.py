@@ -23,11 +23,12 @@ from memory.days import (
 )
 
 _OF_PERSON = (
-    "SELECT (SELECT COALESCE(SUM(u.cost_microusd), 0) FROM usage u JOIN sessions s"
-    " ON s.id = u.session_id WHERE u.person = :person AND s.channel = :channel"
-    " AND u.created_at >= :since) + (SELECT COALESCE(SUM(cost_microusd), 0) FROM usage"
+    "SELECT COALESCE(SUM(u.cost_microusd), 0) + (SELECT COALESCE(SUM(cost_microusd), 0) FROM usage"
     # What they have had erased since then counts on, see `memory.erasing`.
-    " WHERE person = 'erased:' || :channel || ':' || :person AND created_at >= :since)"
+    " WHERE person = 'erased:' || :channel || ':' || :person AND created_at >= :since),"
+    " COALESCE(SUM(u.cost_microusd) FILTER (WHERE u.outcome = 'reserved'), 0)"
+    " FROM usage u JOIN sessions s ON s.id = u.session_id WHERE u.person = :person"
+    " AND s.channel = :channel AND u.created_at >= :since"
 )
 _AS_ESTIMATED = "UPDATE usage SET outcome = 'failed', estimated = 1 WHERE outcome = 'reserved'"
 
@@ -60,6 +61,19 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What counts as used, in micro-dollars, and what of it running calls have only reserved."""
+
+    counted: int
+    held: int = 0
+
+    @property
+    def spent(self) -> int:
+        """What is used in fact."""
+        return self.counted - self.held
+
+
+@dataclass(frozen=True, slots=True)
 class PersonCap:
     """What one person may use over all chats of a channel since then (`memory.clock.stamp`), in
     micro-dollars."""
@@ -76,19 +90,19 @@ class UsageStore:
 
     async def reserve(
         self, row: UsageRow, caps: Sequence[Cap] = (), person: PersonCap | None = None
-    ) -> Reached | int | None:
+    ) -> Reached | Cost | None:
         """A call begins: what it is known to cost (`row.outcome` is `reserved`) counts from now on.
         With a cap that is used up already nothing is stored, and that one is the answer; of `person`
         what is used."""
         now = datetime.now(UTC)
 
-        def op(connection: sqlite3.Connection) -> Reached | int | None:
+        def op(connection: sqlite3.Connection) -> Reached | Cost | None:
             place = _place_of(connection, row.session)
             if person is not None:
                 asked = {"person": row.person, "channel": place[0], "since": person.since}
-                spent = int(connection.execute(_OF_PERSON, asked).fetchone()[0])
-                if spent >= person.limit:
-                    return spent
+                cost = Cost(*map(int, connection.execute(_OF_PERSON, asked).fetchone()))
+                if cost.counted >= person.limit:
+                    return cost
             day = current(connection, place, now, row.zone)
             used = used_of(connection, place, row.person, day)
             met = first_met(caps, used)
@@ -136,23 +150,24 @@ class UsageStore:
 
         return await self._database.look(op)
 
-    async def of_person(self, channel: str, person: str, since: str) -> int:
-        """What a person has used in all chats of a channel, in micro-dollars."""
+    async def of_person(self, channel: str, person: str, since: str) -> Cost:
+        """What a person has used in all chats of a channel."""
         rows = await self._database.read(
             _OF_PERSON, {"person": person, "channel": channel, "since": since}
         )
-        return int(rows[0][0])
+        return Cost(*map(int, rows[0]))
 
-    async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> int:
-        """What all calls since `start` cost together, in micro-dollars; or those for some
-        purposes."""
+    async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> Cost:
+        """What all calls since `start` cost together, or those for some purposes."""
         marks = ", ".join("?" for _ in purposes)
         only = f" AND purpose IN ({marks})" if purposes else ""
         rows = await self._database.read(
-            "SELECT COALESCE(SUM(cost_microusd), 0) FROM usage WHERE created_at >= ?" + only,  # noqa: S608
+            "SELECT COALESCE(SUM(cost_microusd), 0),"  # noqa: S608
+            " COALESCE(SUM(cost_microusd) FILTER (WHERE outcome = 'reserved'), 0)"
+            " FROM usage WHERE created_at >= ?" + only,
             (stamp(start), *purposes),
         )
-        return int(rows[0][0])
+        return Cost(*map(int, rows[0]))
 
     async def calls_of(self, run_id: str) -> int:
         """The number of calls that are booked for a run."""

@@ -91,7 +91,7 @@ class Admission:
         person = self._installation.person_cap()
         if person is not None:
             spent = await self._usage.of_person(address.channel, message.sender.id, person.since)
-            if spent >= person.limit:
+            if spent.counted >= person.limit:
                 return everywhere(spent, person, self._installation.zone)
         place = (address.channel, address.account, address.chat)
         caps = caps_of(policy, private=address.private)
@@ -114,7 +114,7 @@ class Admission:
     ) -> str | None:
         """What the person is told of it; None when they are told nothing, or were told already."""
         how = policy[WHEN_LIMIT_REACHED]
-        if not message.addressed and reach.opens is None:
+        if not message.addressed and reach.opens is None and not reach.held:
             return None  # nobody has asked the bot
         if how == "silent":
             return None
@@ -128,6 +128,8 @@ class Admission:
         address, now = message.address, datetime.now(UTC)
         place = (address.channel, address.account, address.chat)
         key = f"{_told_in(place)}{message.sender.id}:{reach.key}"
+        if reach.held:  # running answers are done in about a minute
+            return await self._people.tell_once(f"{key}:held", MINUTE)
         if reach.opens is None:
             return await self._people.tell_once(key, TOLD_FOR)
         left = reach.opens - now

@@ -16,7 +16,7 @@ from bridge.limits.policy import Policy
 from bridge.texts import Say
 from channels.base import Address
 from memory.days import Cap, Used, first_met
-from memory.usage import PersonCap, Reached, UsageRow, UsageStore
+from memory.usage import Cost, PersonCap, Reached, UsageRow, UsageStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class RunBudget:
         address, person = spender.address, self._installation.person_cap()
         if person is not None:
             spent = await self._usage.of_person(address.channel, spender.person, person.since)
-            if spent >= person.limit:
+            if spent.counted >= person.limit:
                 raise self._everywhere(spent, person)
         if not caps:
             return
@@ -77,12 +77,12 @@ class RunBudget:
         )
         person = self._installation.person_cap()
         met = await self._usage.reserve(row, self._caps(), person)
-        if isinstance(met, int) and person is not None:
+        if isinstance(met, Cost) and person is not None:
             raise self._everywhere(met, person)
         if isinstance(met, Reached):
             raise self._reached(met.cap, met.used)
 
-    def _everywhere(self, spent: int, person: PersonCap) -> LimitReached:
+    def _everywhere(self, spent: Cost, person: PersonCap) -> LimitReached:
         reach = everywhere(spent, person, self._installation.zone)
         return LimitReached("reached", sentence=self._told(reach))
 

@@ -22,7 +22,7 @@ from bridge.texts import Say
 from memory.clock import stamp
 from memory.days import Cap, Day, Used, midnight, next_day, next_month
 from memory.inbox import Full, Window
-from memory.usage import PersonCap
+from memory.usage import Cost, PersonCap
 
 SHARE = 3  # without another setting one person can use a third of a group's day
 MINUTE = timedelta(seconds=60)
@@ -32,7 +32,8 @@ MINUTE = timedelta(seconds=60)
 class Reach:
     """A limit that is reached: its key, what is used and allowed as people read it, and from when on
     it is open again (None: not by waiting). `share`: of a group's day; `everywhere`: over all chats,
-    set by the operator."""
+    set by the operator. `held`: what running requests have reserved, where only that leaves no room:
+    it opens when they are over."""
 
     key: str
     used: str = ""
@@ -40,6 +41,7 @@ class Reach:
     opens: datetime | None = None
     share: bool = False
     everywhere: bool = False
+    held: str = ""
 
 
 def caps_of(policy: Policy, *, private: bool) -> list[Cap]:
@@ -93,24 +95,28 @@ def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
     """A cap of cost or tokens."""
     tokens = cap.measure.endswith("_tokens")
     later = next_month if cap.measure.startswith("month") else next_day
+    held = _amount(cap.held(used), tokens=tokens) if cap.spent(used) < cap.limit else ""
     return Reach(
         cap.key,
-        _amount(cap.used(used), tokens=tokens),
+        _amount(cap.spent(used), tokens=tokens),
         _amount(cap.limit, tokens=tokens),
-        later(used.day, now, zone),
+        None if held else later(used.day, now, zone),
         share=cap.measure.startswith("person") and cap.key != COST_PER_PERSON.name,
+        held=held,
     )
 
 
-def everywhere(spent: int, cap: PersonCap, zone: tzinfo) -> Reach:
+def everywhere(cost: Cost, cap: PersonCap, zone: tzinfo) -> Reach:
     """What one person may use over all chats; `zone`: the installation's."""
     tomorrow = datetime.fromisoformat(cap.since).astimezone(zone).date() + timedelta(days=1)
+    held = _amount(cost.held, tokens=False) if cost.spent < cap.limit else ""
     return Reach(
         COST_PER_PERSON.name,
-        _amount(spent, tokens=False),
+        _amount(cost.spent, tokens=False),
         _amount(cap.limit, tokens=False),
-        midnight(tomorrow, zone),
+        None if held else midnight(tomorrow, zone),
         everywhere=True,
+        held=held,
     )
 
 
@@ -135,7 +141,7 @@ def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
         limit=reach.limit,
         key=reach.key,
     )
-    opens = ""
+    opens = say("limit_held", held=reach.held) if reach.held else ""
     if reach.opens is not None:
         near = reach.opens - datetime.now(UTC) <= MINUTE
         local = reach.opens.astimezone(zone)

@@ -11,7 +11,7 @@ from bridge.limits.caps import caps_of
 from bridge.limits.keys import Key
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say
-from memory.days import Cap, Used
+from memory.days import Cap, Measure, Used
 
 _MARKUP = re.compile(r"[*`~<>\\|]|\]\(|://|(?<!\w)_|_(?!\w)")
 
@@ -20,17 +20,21 @@ def use_of(policy: Policy, used: Used, say: Say, *, private: bool) -> list[str]:
     """Today's and this month's use, against the caps where there are some."""
     caps: dict[str, Cap] = {cap.measure: cap for cap in caps_of(policy, private=private)}
     lines = [
-        say("limits_today", used=_of("chat_cost", used.chat_cost, caps, say)),
-        say("limits_month", used=_of("month_cost", used.month_cost, caps, say)),
-        say("limits_you", used=_of("person_cost", used.person_cost, caps, say)),
+        say("limits_today", used=_of("chat_cost", used, caps, say)),
+        say("limits_month", used=_of("month_cost", used, caps, say)),
+        say("limits_you", used=_of("person_cost", used, caps, say)),
     ]
     if "chat_tokens" in caps:
-        lines.append(say("limits_tokens", used=_of("chat_tokens", used.chat_tokens, caps, say)))
+        lines.append(say("limits_tokens", used=_of("chat_tokens", used, caps, say)))
+    if used.held.chat_tokens:
+        cost, tokens = usd(used.held.chat_cost), f"{used.held.chat_tokens:,}"
+        lines.append(say("limits_held", cost=cost, tokens=tokens))
     return lines
 
 
-def _of(measure: str, value: int, caps: Mapping[str, Cap], say: Say) -> str:
+def _of(measure: Measure, used: Used, caps: Mapping[str, Cap], say: Say) -> str:
     money = not measure.endswith("_tokens")
+    value = Cap("", measure, 0).spent(used)
     shown = [usd(value) if money else f"{value:,}"]
     cap = caps.get(measure)
     if cap is not None:

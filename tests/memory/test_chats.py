@@ -18,7 +18,7 @@ from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.inbox import Entry, Inbox
 from memory.people import People
-from memory.usage import UsageRow, UsageStore
+from memory.usage import Cost, UsageRow, UsageStore
 
 OLD, NEW = "-451", "-100247"
 MOVE = Move("telegram", "1", OLD, NEW)
@@ -260,7 +260,7 @@ async def test_an_erased_chat_leaves_totals_without_a_person_and_a_line_in_the_a
     total = await database.read("SELECT * FROM usage WHERE session_id IS NULL")
     assert (total[0]["person"], total[0]["input_tokens"]) == ("", 20)
     after = await UsageStore(database).cost_since(datetime.now(UTC) - timedelta(days=1))
-    assert after == before == 21
+    assert after == before == Cost(21)
     audit = await database.read("SELECT target FROM audit WHERE action = 'chat.erased'")
     assert audit[0][0] == f"telegram:1:{NEW}"
     keys = await database.read("SELECT key FROM notices")

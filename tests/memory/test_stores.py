@@ -19,7 +19,7 @@ from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
 from memory.people import People
 from memory.runs import Runs
-from memory.usage import UsageRow, UsageStore
+from memory.usage import Cost, UsageRow, UsageStore
 
 PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)
 
@@ -267,6 +267,6 @@ async def test_usage_is_booked_once_and_summed(database: Database) -> None:
     row = UsageRow("r", 1, session, "u", "m", "answer", "completed", Usage(10, 5), 1_500)
     await usage.book([row])
     await usage.book([row])
-    assert await usage.cost_since(datetime.now(UTC) - timedelta(days=1)) == 1_500
-    assert await usage.cost_since(datetime.now(UTC) + timedelta(days=1)) == 0
+    assert await usage.cost_since(datetime.now(UTC) - timedelta(days=1)) == Cost(1_500)
+    assert await usage.cost_since(datetime.now(UTC) + timedelta(days=1)) == Cost(0)
     assert await usage.of_session(session) == (1, Usage(10, 5))

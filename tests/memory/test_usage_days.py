@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.provider import Usage
+from memory.chat_usage import ChatUsage, Part
 from memory.chats import ChatPlace, Chats, Move
 from memory.clock import stamp
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
-from memory.days import SHORTEST_DAY, Cap, Day, day_of, midnight, next_day, next_month
+from memory.days import SHORTEST_DAY, Cap, Day, Sums, day_of, midnight, next_day, next_month
 from memory.inbox import Entry, Full, Inbox, Window
 from memory.policies import PolicyPlace, PolicyStore
 from memory.retention import Keep, Retention
-from memory.usage import Reached, UsageRow, UsageStore
+from memory.usage import Cost, Reached, UsageRow, UsageStore
 
 PLACE = ("telegram", "1", "-100")
 ZONES = [ZoneInfo(name) for name in ("Europe/Berlin", "America/Los_Angeles", "Pacific/Auckland")]
@@ -61,12 +62,22 @@ async def test_a_reservation_becomes_what_was_used(database: Database) -> None:
     usage = UsageStore(database)
     reserved = await row(database, "r")
     assert await usage.reserve(reserved) is None
-    assert (await usage.used(PLACE, "ana", UTC)).chat_cost == 40
+    used = await usage.used(PLACE, "ana", UTC)
+    assert (used.chat_cost, used.held) == (40, Sums(40, 10, 40, 10, 40, 10, 40))
+    assert (CAP.used(used), CAP.held(used), CAP.spent(used)) == (40, 40, 0)
+    assert (await usage.used(PLACE, "bo", UTC)).held == Sums(40, 10, 0, 0, 40, 10, 0)
+    since = stamp(datetime.now(UTC) - DAY)
+    assert await usage.of_person("telegram", "ana", since) == Cost(40, held=40)
+    assert await usage.cost_since(datetime.now(UTC) - DAY) == Cost(40, held=40)
+    assert await ChatUsage(database).own(PLACE, "ana", "2000-01-01") == Part("ana", 0, 0)
     done = replace(reserved, outcome="completed", usage=Usage(12, 5), cost_microusd=70)
     await usage.book([done])
     await usage.book([done])
     used = await usage.used(PLACE, "ana", UTC)
     assert (used.chat_cost, used.person_cost, used.chat_tokens, used.month_cost) == (70, 70, 17, 70)
+    assert used.held == Sums()
+    assert await usage.of_person("telegram", "ana", since) == Cost(70)
+    assert await ChatUsage(database).own(PLACE, "ana", "2000-01-01") == Part("ana", 70, 17)
     assert (await usage.used(PLACE, "bo", UTC)).person_cost == 0
     await check(database)
 
@@ -208,7 +219,8 @@ async def test_cleaning_takes_no_row_that_a_window_needs(database: Database) -> 
     assert await database.read("SELECT body FROM inbox WHERE body IS NOT NULL") == []
     assert isinstance(await inbox.put_question(question(3), [window]), Full)
     used = await usage.used(PLACE, "ana", ZONES[0])
-    assert (used.chat_cost, used.month_cost, await usage.cost_since(now - DAY)) == (40, 40, 40)
+    assert (used.chat_cost, used.month_cost) == (40, 40)
+    assert await usage.cost_since(now - DAY) == Cost(40)
 
 
 async def test_acts_are_no_questions(database: Database) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +125,36 @@ async def test_one_budget_for_a_person_over_all_chats(tmp_path: Path) -> None:
         assert "used 2.00 USD today in all your chats with me, and may use 2.00 USD" in told
         assert "Whoever runs this bot can change that" in told
         assert await ask(it, person="bo") == "3"
+
+
+@pytest.mark.parametrize(
+    ("own", "everywhere", "asker", "told"),
+    [
+        ("cost_per_day_usd: 1\n", {}, ("bo", GROUP), "This chat has used 0.00 USD today, and may"),
+        ("", {"person_usd": 1}, ("ana", "1"), "You have used 0.00 USD today in all your chats"),
+        ("", {"limit_usd": 1}, ("bo", "2"), "Of this month's budget 0.00 of 1.00 USD are used"),
+    ],
+)
+async def test_what_a_running_answer_may_cost_is_not_told_as_used(
+    tmp_path: Path, own: str, everywhere: dict[str, Any], asker: tuple[str, str], told: str
+) -> None:
+    write(tmp_path, f"{own}cost_per_person_per_day_usd: 9")
+    stall, (person, chat) = asyncio.Event(), asker
+    async with bed(tmp_path, ["One.", "Two."], stall=stall, **everywhere) as it:
+        await it.send("Hi?", chat=GROUP, private=False)
+        await it.until(lambda: it.provider.requests)
+        for _ in range(2):
+            await it.send("Hi?", person=person, chat=chat, private=chat != GROUP)
+        await it.until(lambda: it.channel.finals)
+        (answer,) = it.channel.finals[:1]
+        assert told in answer
+        assert "again when they are done." in answer
+        assert "again from" not in answer
+        await it.send("/limits", chat=GROUP, private=False)
+        await it.until(lambda: "Limits of this chat" in it.channel.finals[-1])
+        assert "\nToday: 0.00" in it.channel.finals[-1]
+        assert "being written: 1.00 USD" in it.channel.finals[-1]
+        stall.set()
+        await it.bridge.idle()
+        if own:
+            assert "This chat has used 1.00 USD" in await ask(it, person="bo"), "told anew"
