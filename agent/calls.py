@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Emit, Retrying, TextShown
+from agent.images import Shrink, Spared
 from agent.mending import Mending
 from agent.messages import ImageBlock, Message
 from agent.model import ChatModel
@@ -29,7 +30,7 @@ from agent.provider import (
 )
 from agent.retry import wait_s
 from agent.tools import ToolSpec
-from agent.working import Shrink, WorkingCopy
+from agent.working import WorkingCopy
 
 K = RefusalKind
 CallOutcome = Literal["completed", "cancelled", "failed"]
@@ -73,6 +74,10 @@ async def leave_as_it_is(image: ImageBlock) -> None:
     """Where images cannot be made smaller, what is refused is left out at once."""
 
 
+async def note_nothing(model: str, spared: Sequence[Spared]) -> None:
+    """Where a later run finds out anew."""
+
+
 async def reserve_nothing(number: int, model: ChatModel, tokens: int) -> None:
     """Where nothing is counted against a limit."""
 
@@ -82,13 +87,15 @@ class CallPorts:
     """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
     are only in `ModelCalls.made`. `reserve` is asked before each call, with its number, its model and
     the tokens that it will read; it may raise `LimitReached`, and then the call is not made. `sleep`
-    waits some seconds. `shrink` makes an image smaller."""
+    waits some seconds. `shrink` makes an image smaller, `spare` notes those that a model, by the
+    configuration's name, did not get as they are."""
 
     health: Health
     book: Callable[[ModelCall], Awaitable[None]]
     emit: Emit
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     shrink: Shrink = leave_as_it_is
+    spare: Callable[[str, Sequence[Spared]], Awaitable[None]] = note_nothing
     reserve: Callable[[int, ChatModel, int], Awaitable[None]] = reserve_nothing
 
 
@@ -245,6 +252,8 @@ class ModelCalls:
         self._ports.health.note(provider, None)
         await self._working.answered()
         await self._ports.book(self._note(call, "completed"))
+        if spared := self._mending.spared():
+            await self._ports.spare(call.model.name, spared)
         return completed
 
     def _begin(self, *, tools: bool, advice: str | None) -> _Call:

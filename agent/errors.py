@@ -11,7 +11,7 @@ Cancelling is `asyncio.CancelledError` and never one of these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -37,8 +37,8 @@ class Refusal:
     """A provider's refusal, classified.
 
     `status` is the HTTP status or None (a cut stream, no connection). Tokens are as the provider
-    stated them, None where it did not. `detail` is for the log, with secrets and account ids
-    removed; it never goes to a chat.
+    stated them, None where it did not. `image`: the one that a refusal of media names. `detail` is for
+    the log, with secrets and account ids removed; it never goes to a chat.
     """
 
     kind: RefusalKind
@@ -46,6 +46,7 @@ class Refusal:
     limit_tokens: int | None = None
     requested_tokens: int | None = None
     retry_after_s: float | None = None
+    image: bytes | None = field(default=None, repr=False)
     detail: str = ""
 
 

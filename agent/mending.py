@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.errors import Refusal, RefusalKind
+from agent.images import ImageMending, Shrink, Spared
 from agent.model import ChatModel
 from agent.overflow import Rung, estimated_limit, target_tokens
-from agent.working import Shrink, WorkingCopy
+from agent.working import WorkingCopy
 
 K = RefusalKind
 
@@ -39,7 +40,7 @@ class Mending:
         self._model = model
         self._working = working
         self._fixed = fixed_tokens
-        self._shrink = shrink
+        self._images = ImageMending(working, shrink)
         self._mended: set[RefusalKind] = set()
         self._most_output: int | None = None
         self._halving_may_help = True
@@ -48,6 +49,7 @@ class Mending:
     def ask_instead(self, model: ChatModel) -> None:
         """Another model is asked from now on: all that the last one may not have been able to take."""
         self._working.end_trial()
+        self._images.forget()
         self._mended.discard(K.UNKNOWN)
         self._model = model
         self._most_output = self._stated_window = None
@@ -75,13 +77,15 @@ class Mending:
                     return True
                 return not gentle and await self._working.reset()
             case K.MEDIA:
-                if self._once(K.MEDIA) and await self._working.smaller_images(self._shrink):
-                    return True
-                return self._working.without_images()
+                return await self._images.mend(refusal.image)
             case K.UNKNOWN:
                 return await self._try_with_less(refusal)
             case _:
                 return False
+
+    def spared(self) -> list[Spared]:
+        """Images that the model has not got as they are, now that it has taken the rest; each once."""
+        return self._images.taken()
 
     def is_too_long(self, estimated: int) -> bool:
         """Whether a request of `estimated` tokens and its answer are clearly larger than a window that

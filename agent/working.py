@@ -7,7 +7,7 @@ to load is written down after (`Keeper.bound`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -21,7 +21,6 @@ from agent.context import (
     Turn,
     Working,
     make_brief,
-    map_blocks,
     note_room,
     note_tokens,
     size,
@@ -30,7 +29,8 @@ from agent.context import (
     without_thinking,
 )
 from agent.history import repair
-from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock
+from agent.images import with_images
+from agent.messages import ImageBlock, Message, TextBlock
 from agent.overflow import Rung
 from agent.summary import as_note, digest, text_of_note
 
@@ -39,9 +39,6 @@ LEAST_NOTE = as_note(LEFT_OUT)
 # Of what a note stands for, where the turns are too large without it: what a refusal seems to ask for
 # is half a guess, and a conversation is not given up for it.
 LEAST_SHARE = 0.25
-NO_IMAGE = "[An image was here that the model could not take.]"
-# Gives a smaller version of an image; None where there is none.
-Shrink = Callable[[ImageBlock], Awaitable[ImageBlock | None]]
 
 
 class Keeper(Protocol):
@@ -84,6 +81,11 @@ class WorkingCopy:
     def messages(self) -> tuple[Message, ...]:
         """All messages as they stand."""
         return self._working.messages()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns as they stand."""
+        return self._working.turns
 
     def append(self, message: Message) -> None:
         """One more message of this run."""
@@ -251,41 +253,14 @@ class WorkingCopy:
         await self._take(trimmed, None)
         return True
 
-    async def smaller_images(self, shrink: Shrink) -> bool:
-        """Every image that can be made smaller; whether there was one."""
-        made = {image: await shrink(image) for image in self._images()}
-        return self._replace({image: less for image, less in made.items() if less is not None})
-
-    def without_images(self) -> bool:
-        """Every image becomes a line of text; whether there was one."""
-        return self._replace(dict.fromkeys(self._images(), TextBlock(NO_IMAGE)))
-
-    def _images(self) -> set[ImageBlock]:
-        messages = [message for turn in self._working.turns for message in turn]
-        blocks = [block for message in messages for block in message.blocks]
-        parts = [p for b in blocks if isinstance(b, ToolResultBlock) for p in b.content]
-        return {part for part in (*blocks, *parts) if isinstance(part, ImageBlock)}
-
-    def _replace(self, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> bool:
-        """Put something else in the place of these images; whether that changed anything."""
-
-        def change(block: Block) -> Block:
-            match block:
-                case ImageBlock():
-                    return images.get(block, block)
-                case ToolResultBlock():
-                    parts = tuple(
-                        images.get(part, part) if isinstance(part, ImageBlock) else part
-                        for part in block.content
-                    )
-                    return block if parts == block.content else replace(block, content=parts)
-                case _:
-                    return block
-
-        turns = tuple(
-            tuple(map_blocks(message, change) for message in turn) for turn in self._working.turns
+    def replace_images(self, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> bool:
+        """Put something else in the place of these; whether that changed anything."""
+        return self._set(
+            tuple(
+                tuple(with_images(message, images) for message in turn)
+                for turn in self._working.turns
+            )
         )
-        return self._set(turns)
 
     def _set(self, turns: tuple[Turn, ...]) -> bool:
         """Whether that is a change; seals are bound to what is not sent like that any more."""

@@ -39,6 +39,7 @@ from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
+from memory.refused_images import RefusedImages
 from memory.runs import Runs
 from memory.talks import Talks
 from memory.token_ratios import TokenRatios
@@ -91,6 +92,7 @@ def turn_services(
         notebook=notebook,
         transcripts=Transcripts(database, data / TRANSCRIPTS),
         ratios=ratios,
+        refused_images=RefusedImages(database),
         errors=errors,
         texts=Texts.load(),
         gate=gate,

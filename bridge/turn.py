@@ -26,6 +26,7 @@ from bridge.outage import Outages
 from bridge.question import GivenUp, NothingToRetry, user_message
 from bridge.run_memory import RunMemory
 from bridge.settling import Ran, Settling
+from bridge.sparing import Sparing
 from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
 from bridge.turn_plan import TurnPlan, TurnServices
@@ -171,7 +172,14 @@ class Turn:
     ) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
-        loaded = load(context, asked)
+        sparing = Sparing(
+            services.refused_images,
+            services.pictures,
+            session=plan.session,
+            run_id=plan.run_id,
+            context=context,
+        )
+        loaded = await sparing.spare(load(context, asked), plan.models[0].name)
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
@@ -199,6 +207,7 @@ class Turn:
             self._settling.book,
             self._display.take,
             shrink=services.pictures.smaller,
+            spare=sparing.note,
             reserve=budget.reserve,
         )
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))

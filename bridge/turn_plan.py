@@ -35,6 +35,7 @@ from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
+from memory.refused_images import RefusedImages
 from memory.runs import BegunRun, Runs
 from memory.talks import Talks
 from memory.transcripts import Transcripts
@@ -72,6 +73,7 @@ class TurnServices:
     memory: MemoryParts
     transcripts: Transcripts
     ratios: Ratios
+    refused_images: RefusedImages
     errors: ErrorReporter
     texts: Texts
     gate: MonthlyGate

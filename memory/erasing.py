@@ -29,6 +29,7 @@ OF_SESSION: Final = (
     "messages",
     "boundaries",
     "left_out",
+    "refused_images",
     "speakers",
     "inbox",
 )
@@ -210,7 +211,7 @@ def erase_in_session(connection: sqlite3.Connection, session: int, person: str) 
     ).fetchall()
     for key in (*runs, *(str(row[0]) for row in acts)):
         connection.execute("DELETE FROM outbox WHERE key = ?", (key,))
-    for table in ("messages", "runs", "left_out", "memory_changes"):
+    for table in ("messages", "runs", "left_out", "refused_images", "memory_changes"):
         connection.executemany(
             f"DELETE FROM {table} WHERE run_id = ?",  # noqa: S608 - our names
             [(run,) for run in runs],

@@ -46,6 +46,7 @@ OF_SESSION: Final = (
     "boundaries",
     "usage",
     "left_out",
+    "refused_images",
     "runs",
     "outbox",
     "memory_snapshots",

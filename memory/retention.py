@@ -101,6 +101,12 @@ _SWEEPS = (
         "NOT EXISTS (SELECT 1 FROM messages m WHERE m.run_id = left_out.run_id)",
     ),
     _Sweep(
+        "refused_images",
+        "id",
+        "at < :messages",
+        "NOT EXISTS (SELECT 1 FROM messages m WHERE m.run_id = refused_images.run_id)",
+    ),
+    _Sweep(
         "inbox",
         "id",
         "(received_at < :messages OR id <= :inbox_cap)",

@@ -25,12 +25,14 @@ from agent.provider import (
 )
 from agent.providers.anthropic_body import has_thinking, render
 from agent.providers.client import (
+    AnswerFailed,
     SdkProvider,
     connection_limits,
     stop_reason,
     stream_ended,
 )
 from agent.providers.errors import read_refusal
+from agent.providers.named_image import naming
 from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
 
 if TYPE_CHECKING:
@@ -99,18 +101,20 @@ async def _open(
     """
     from anthropic import BadRequestError
 
-    body = render(request, model)
-    events: AsyncStream[RawMessageStreamEvent]
-    try:
-        events = await client.messages.create(stream=True, **body)
-    except BadRequestError as error:
-        refusal = await read_refusal(error)
-        about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
-        if not (about and has_thinking(body)):
-            raise
-        body = render(request, model, thinking=False)
-        events = await client.messages.create(stream=True, **body)
-    return events
+    thinking = True
+    while True:
+        body = render(request, model, thinking=thinking)
+        try:
+            events: AsyncStream[RawMessageStreamEvent]
+            events = await client.messages.create(stream=True, **body)
+        except BadRequestError as error:
+            refusal = await read_refusal(error)
+            about = refusal.kind is RefusalKind.FORMAT and "thinking" in refusal.detail.lower()
+            if not (about and has_thinking(body)):
+                raise AnswerFailed(naming(refusal, body)) from None
+            thinking = False
+        else:
+            return events
 
 
 @dataclass(slots=True)

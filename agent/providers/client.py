@@ -29,7 +29,8 @@ def connection_limits() -> Any:
 
 
 class AnswerFailed(Exception):
-    """What was streamed is no answer: it lacks its end, or says in its own way that it failed."""
+    """What came is no answer: a refusal that is read already, or a stream that lacks its end or says
+    in its own way that it failed."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.detail)

@@ -32,6 +32,7 @@ from agent.providers.client import (
     stream_ended,
 )
 from agent.providers.errors import read_refusal
+from agent.providers.named_image import naming
 from agent.providers.openai_body import Dialect, learnt, render
 from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
 from agent.settings import ProviderSettings
@@ -111,9 +112,10 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 chunks: AsyncStream[ChatCompletionChunk]
                 chunks = await client.chat.completions.create(stream=True, **body)
             except APIStatusError as error:
-                dialect = learnt(dialect, await read_refusal(error), body)
+                refusal = await read_refusal(error)
+                dialect = learnt(dialect, refusal, body)
                 if dialect in tried:
-                    raise
+                    raise AnswerFailed(naming(refusal, body)) from None
                 tried.add(dialect)
                 self._dialects[request.model] = dialect
             else:

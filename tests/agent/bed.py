@@ -13,6 +13,7 @@ from agent.context import Working, turns
 from agent.errors import ProviderDown, Refusal
 from agent.estimate import Estimator, Family
 from agent.events import RunEvent
+from agent.images import Shrink
 from agent.loop import AgentPorts, AgentRun, AgentTask
 from agent.messages import JsonObject, Message, user_text
 from agent.model import ChatModel
@@ -20,7 +21,6 @@ from agent.overflow import Rung
 from agent.provider import ModelTraits, Provider
 from agent.testing import ScriptedProvider, Step
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
-from agent.working import Shrink
 
 SIZES = Estimator(Family.UNKNOWN)
 LIMITS = RunLimits(steps=10, tool_calls=100, seconds=900, tokens=10_000_000)

@@ -12,6 +12,7 @@ import pytest
 from agent.calls import raise_if_silently_full
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Retrying, TextShown
+from agent.images import NO_IMAGE
 from agent.messages import (
     ImageBlock,
     Message,
@@ -26,7 +27,6 @@ from agent.provider import Completed, ModelRequest, StopReason, Usage
 from agent.providers.errors import classify
 from agent.retry import MOST_RETRIES, wait_s
 from agent.testing import ScriptedProvider, calls
-from agent.working import NO_IMAGE
 from tests.agent.bed import SIZES, Fixture, model
 
 K = RefusalKind
@@ -240,23 +240,31 @@ async def test_a_refused_image_becomes_a_line_of_text_once() -> None:
         await Fixture([refused(K.MEDIA)] * 2).run([user_text("no image")]).execute()
 
 
-async def test_a_refused_image_is_sent_smaller_once_and_then_left_out() -> None:
+@pytest.mark.parametrize(
+    ("named", "sent"),
+    [
+        (None, ["photo odd chart", "photo odd less chart", "photo odd", "less photo odd", ""]),
+        (b"odd", ["photo odd chart", "photo chart", "photo less chart", "photo", "less photo", ""]),
+        (b"photo", ["photo odd chart", "less photo odd chart", "less photo odd less chart"]),
+    ],
+)
+async def test_a_refused_image_is_sent_smaller_then_left_out_and_the_others_stay_while_they_can(
+    named: bytes | None, sent: list[str]
+) -> None:
+    """The one that is named, while it is, else those of the newest message that has any."""
     photo, chart, odd = (ImageBlock("image/png", name) for name in (b"photo", b"chart", b"odd"))
 
     async def shrink(image: ImageBlock) -> ImageBlock | None:
-        return None if image == odd else ImageBlock("image/jpeg", b"less of " + image.data)
+        return None if image == odd else ImageBlock("image/jpeg", b"less " + image.data)
 
     asked = Message("user", (photo, odd, TextBlock("what is it?")))
     result = Message("user", (ToolResultBlock("c", (TextBlock("a chart"), chart)),))
     history = [asked, calls(("c", "draw", {})), result, assistant_text("A."), user_text("and?")]
-    fixture = Fixture([*[refused(K.MEDIA)] * 2, "done"], shrink=shrink)
+    refusal = ProviderError("p", Refusal(K.MEDIA, 400, image=named))
+    fixture = Fixture([*[refusal] * (len(sent) - 1), "done"], shrink=shrink)
     assert await fixture.run(history).execute() == "done"
     images = [sent_images(request.messages) for request in fixture.provider.requests]
-    assert images == [
-        [b"photo", b"odd", b"chart"],
-        [b"less of photo", b"odd", b"less of chart"],
-        [],
-    ]
+    assert [b" ".join(names).decode() for names in images] == sent
     assert fixture.keeper.flushed == [], "nothing is compacted"
 
 

@@ -59,6 +59,7 @@ from memory.outbox import Outbox
 from memory.people import People
 from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
+from memory.refused_images import RefusedImages
 from memory.runs import Runs
 from memory.talks import Talks
 from memory.token_ratios import TokenRatios
@@ -163,6 +164,7 @@ class Bed:
             gate=gate,
             transcripts=Transcripts(database, folder / "transcripts"),
             ratios=Ratios(TokenRatios(database)),
+            refused_images=RefusedImages(database),
             settings=TurnSettings("Be brief.", LIMITS, max_turns, None),
             limits=PolicyStore(database),
             chat_usage=ChatUsage(database),

@@ -40,7 +40,7 @@ from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_
 from tests.servers.llm import thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral
-from tests.servers.pictures import noise_png, sent_sizes
+from tests.servers.pictures import noise_png, png, sent_sizes
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00"
 READ = Called("read", side_effects=True)
@@ -479,28 +479,65 @@ async def test_a_picture_that_a_tool_gives_reaches_every_api(kind: Kind) -> None
             assert [part["type"] for part in last["content"][0]["content"]] == ["text", "image"]
 
 
+WIDE_REFUSED: dict[Kind, str] = {
+    "anthropic": "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum",
+    "openai": "Invalid image: it is too large.",  # as a rule none is named
+}
+OLD_REFUSED: dict[Kind, str] = {
+    "anthropic": (
+        "messages.4.content.0.tool_result.content.1.image.source.base64.data: At least one of the "
+        "image dimensions exceed max allowed size: 80 pixels"
+    ),
+    "openai": "Invalid 'messages[6].content[0].image_url.url'. Image exceeds 80 pixels.",
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_picture_that_is_too_large_spoils_no_later_turn(tmp_path: Path, kind: Kind) -> None:
     """Case 23: what is larger than the provider takes comes down before it is sent; what it refuses
-    all the same is sent once more at half the size, then left out, and nothing is compacted."""
+    all the same is sent once more at half the size, then left out, and that is remembered. Other
+    pictures stay, and nothing is compacted."""
     async with chat(tmp_path, kind) as it:
         it.channel.files = {"large": noise_png(2_300, 1_800), "wide": noise_png(8_100, 20)}
         for ref in it.channel.files:
             message = it.channel.message(f"what is on the {ref} one?")
             attachment = Attachment("image", ref, f"{ref}.png", "image/png")
             if ref == "wide":
-                words = "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum"
-                it.server.fail(400, words)
-                it.server.fail(400, words)
+                it.server.fail(400, WIDE_REFUSED[kind])
+                it.server.fail(400, WIDE_REFUSED[kind])
             it.server.answer(f"Answer about {ref}.")
             await it.bridge.receive(replace(message, attachments=(attachment,)))
             await it.bridge.idle()
-        assert it.channel.finals == ["Answer about large.", "Answer about wide."]
+        it.server.answer("Later.")
+        assert await it.ask("and now?") == "Later."
+        assert it.channel.finals[:2] == ["Answer about large.", "Answer about wide."]
+        large = (1_568, 1_227)
         assert list(map(sent_sizes, it.server.requests)) == [
-            [(1_568, 1_227)],
-            [(1_568, 1_227), (1_568, 4)],
-            [(784, 614), (784, 2)],
-            [],
+            [large],
+            [large, (1_568, 4)],
+            [large, (784, 2)],
+            [large],
+            [large],
         ]
         assert "An image was here" in texts(it.server.requests[-1])
         assert "Answer about large." in texts(it.server.requests[-1]), "nothing was compacted"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_old_picture_that_is_named_is_remembered_as_the_smaller_one_that_was_taken(
+    tmp_path: Path, kind: Kind
+) -> None:
+    """Case 23, after a change of the provider's limits; also one that a tool gave."""
+    old, new = ImageBlock("image/png", png(90, 60)), ImageBlock("image/png", png(40, 20))
+    asked = Message("assistant", (ToolUseBlock("t1", "read", {}),))
+    given = Message("user", (ToolResultBlock("t1", (TextBlock("a chart"), old)),))
+    shown = Message("user", (new, TextBlock("and this?")))
+    async with chat(tmp_path, kind, tools=[READ]) as it:
+        await it.ask("hi")
+        await it.remember(GO, asked, given, assistant_text("A chart."), run="r1")
+        await it.remember(shown, assistant_text("A picture."), run="r2")
+        it.server.fail(400, OLD_REFUSED[kind])
+        assert await it.ask("which is larger?") == "which is larger?"
+        await it.ask("sure?")
+        sizes = list(map(sent_sizes, it.server.requests))[1:]
+        assert sizes == [[(90, 60), (40, 20)], [(45, 30), (40, 20)], [(45, 30), (40, 20)]]

@@ -29,6 +29,7 @@ from memory.database import Database
 from memory.inbox import Entry, Inbox
 from memory.jobs import Ended, Jobs, NextTime
 from memory.pairings import Pairings
+from memory.refused_images import RefusedImage, RefusedImages
 from memory.retention import PICTURE_GONE, Keep, Retention
 from memory.runs import Runs
 from memory.transcripts import Transcripts
@@ -63,6 +64,7 @@ class Store:
                 ("messages", ("created_at",)),
                 ("boundaries", ("created_at",)),
                 ("left_out", ("at",)),
+                ("refused_images", ("at",)),
                 ("inbox", ("received_at", "done_at")),
                 ("usage", ("created_at",)),
                 ("outbox", ("created_at",)),
@@ -244,6 +246,8 @@ async def test_small_things_go_too(store: Store) -> None:
     await store.say(PLACE, "r1", user_text("q"))
     session = await store.conversations.open(PLACE)
     await store.conversations.leave_out(session, "r1")
+    images = RefusedImages(store.database)
+    await images.note(session, "m", [RefusedImage("r1", b"sha", smaller=True)])
     await store.conversations.begin_new(session)
     await store.execute("INSERT INTO errors VALUES ('E', ?, 'there', 'trace')", stamp())
     await store.execute("INSERT INTO notices VALUES ('key', ?)", stamp())
@@ -256,7 +260,8 @@ async def test_small_things_go_too(store: Store) -> None:
     await jobs.plan("nightly", "", "0 3 * * *", "UTC", lambda _: NextTime(store.now))
     await store.later(91)
     await store.clean()
-    for table in ("messages", "left_out", "boundaries", "errors", "notices", "owner_links"):
+    tables = ("messages", "left_out", "refused_images", "boundaries", "errors", "notices")
+    for table in (*tables, "owner_links"):
         assert await store.column(f"SELECT * FROM {table}") == [], table
     assert [row.kind for row in await jobs.all()] == ["nightly"]
 
