@@ -30,7 +30,7 @@ from agent.provider import (
 )
 from agent.retry import wait_s
 from agent.tools import ToolSpec
-from agent.working import WorkingCopy
+from agent.working import Renewed, WorkingCopy
 
 K = RefusalKind
 CallOutcome = Literal["completed", "cancelled", "failed"]
@@ -82,13 +82,18 @@ async def reserve_nothing(number: int, model: ChatModel, tokens: int) -> None:
     """Where nothing is counted against a limit."""
 
 
+async def as_it_was() -> None:
+    """Where nothing that a run has been shown is ever taken back."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallPorts:
     """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
     are only in `ModelCalls.made`. `reserve` is asked before each call, with its number, its model and
     the tokens that it will read; it may raise `LimitReached`, and then the call is not made. `sleep`
     waits some seconds. `shrink` makes an image smaller, `spare` notes those that a model, by the
-    configuration's name, did not get as they are."""
+    configuration's name, did not get as they are. `renew` tells before each call what the run may not
+    see any more (None: nothing has changed)."""
 
     health: Health
     book: Callable[[ModelCall], Awaitable[None]]
@@ -97,6 +102,7 @@ class CallPorts:
     shrink: Shrink = leave_as_it_is
     spare: Callable[[str, Sequence[Spared]], Awaitable[None]] = note_nothing
     reserve: Callable[[int, ChatModel, int], Awaitable[None]] = reserve_nothing
+    renew: Callable[[], Awaitable[Renewed | None]] = as_it_was
 
 
 @dataclass(slots=True)
@@ -164,6 +170,7 @@ class ModelCalls:
         """
         retries = 0
         while True:
+            await self._renew()
             try:
                 self._ports.health.admit(self.model.provider.name)
                 completed = await self._make(await self._fitting(tools=tools, advice=advice))
@@ -187,6 +194,12 @@ class ModelCalls:
                 raise
             self._call = None
             return completed
+
+    async def _renew(self) -> None:
+        renewed = await self._ports.renew()
+        if renewed is not None:
+            self._system = renewed.system
+            self._working.clean(renewed.clean)
 
     def forget_partial(self) -> None:
         """The call's text has become part of a message."""

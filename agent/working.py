@@ -7,8 +7,8 @@ to load is written down after (`Keeper.bound`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent import overflow
@@ -30,7 +30,7 @@ from agent.context import (
 )
 from agent.history import repair
 from agent.images import with_images
-from agent.messages import ImageBlock, Message, TextBlock
+from agent.messages import ImageBlock, Message, TextBlock, user_text
 from agent.overflow import Rung
 from agent.summary import as_note, digest, text_of_note
 
@@ -39,6 +39,15 @@ LEAST_NOTE = as_note(LEFT_OUT)
 # Of what a note stands for, where the turns are too large without it: what a refusal seems to ask for
 # is half a guess, and a conversation is not given up for it.
 LEAST_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a run may see from now on: its `system` prompt, and of messages what `clean` leaves, as many
+    of them as before."""
+
+    system: str
+    clean: Callable[[Turn], Turn]
 
 
 class Keeper(Protocol):
@@ -91,6 +100,15 @@ class WorkingCopy:
         """One more message of this run."""
         self._whole_turn = (*self._whole_turn, message)
         self._working = self._working.plus(message)
+
+    def clean(self, clean: Callable[[Turn], Turn]) -> None:
+        """Let `clean` take out what is not to be sent any more, but for the question that is being
+        answered."""
+        self._working = _cleaned(self._working, clean)
+        self._whole_turn = _cleaned_newest(self._whole_turn, clean)
+        if self._trial is not None:
+            whole, rung = self._trial
+            self._trial = _cleaned(whole, clean), rung
 
     def request(self, advice: str | None) -> tuple[Message, ...]:
         """A legal list to send. `advice`: a sentence of ours for this one call, stored nowhere."""
@@ -268,6 +286,20 @@ class WorkingCopy:
             return False
         self._working = replace(self._working, turns=tuple(map(without_seals, turns)))
         return True
+
+
+def _cleaned(working: Working, clean: Callable[[Turn], Turn]) -> Working:
+    """Without seals: they are bound to what is not sent like that any more."""
+    note = working.note
+    if note is not None:
+        (cleaned,) = clean((user_text(note),))
+        note = cleaned.text
+    turns = (*map(clean, working.turns[:-1]), _cleaned_newest(working.newest, clean))
+    return replace(working, turns=tuple(map(without_seals, turns)), note=note)
+
+
+def _cleaned_newest(turn: Turn, clean: Callable[[Turn], Turn]) -> Turn:
+    return (*turn[:1], *clean(turn[1:]))
 
 
 def _least(trimmed: Trimmed, rung: Rung, sizes: Sizes) -> int:

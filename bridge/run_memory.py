@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from agent.context import Turn
 from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
@@ -22,18 +23,21 @@ from bridge.turn_plan import TurnPlan, TurnServices
 from channels.base import Button
 from memory.authors import Member, Receipt
 from memory.conversations import Context
+from memory.copies import cleaned
 from memory.errors import StoreError
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, Whose, heard
 from memory.scopes import MARK
-from memory.snapshots import MOST_SNAPSHOT
+from memory.snapshots import MOST_SNAPSHOT, is_within
+from memory.tombstones import Forgotten
 
 MOST_HEARD = 2_000  # messages of a conversation that are looked through for who has said something
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
 
 
 class RunMemory:
-    """For one run. `new_messages`: those of the run so far."""
+    """For one run. `forgotten`: what was to be forgotten when its context was read; `new_messages`:
+    those of the run so far."""
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class RunMemory:
         question: Message,
         *,
         own_words: bool,
+        forgotten: Forgotten,
         new_messages: Callable[[], Sequence[Message]],
     ) -> None:
         self._services = services
@@ -51,6 +56,8 @@ class RunMemory:
         self._question = question
         self._own_words = own_words
         self._new_messages = new_messages
+        self._forgotten = forgotten
+        self._shown = ""
         self._on = self._teaches = False  # until it has begun
         newest = plan.question.newest
         self._chat = services.memory.sharing.chat(newest.address)
@@ -72,12 +79,39 @@ class RunMemory:
         if not self._on:
             return ""
         try:
-            return await notebook.snapshots.of(
+            self._shown = await notebook.snapshots.of(
                 self._chat, plan.session, self._context.boundary_id, snapshot_room(plan.models)
             )
         except OSError as error:
             await self._services.errors.report(error, f"memory of run {plan.run_id}")
-            return ""
+        return self._shown
+
+    async def renewed(self) -> tuple[str, Callable[[Turn], Turn]] | None:
+        """What stands in the prompt from now on, and what takes out of messages what was forgotten
+        since the run began; None where nothing is gone. What is new is for the next run: this one's
+        prompt stays as it is cached."""
+        forgotten = await self._services.notebook.tombstones.of(self._chat.scope)
+        fresh = Forgotten(forgotten.sayings - self._forgotten.sayings)
+        shown = await self._now()
+        if shown is None and not fresh.sayings:
+            return None
+        self._forgotten = forgotten
+        self._shown = self._shown if shown is None else shown
+        return self._shown, lambda turn: cleaned(turn, fresh)
+
+    async def _now(self) -> str | None:
+        """The snapshot as it is made now, where a line of that in the prompt has gone."""
+        plan, snapshots = self._plan, self._services.notebook.snapshots
+        if not self._shown:
+            return None
+        try:
+            if await snapshots.shown(self._chat, plan.session) == self._shown:
+                return None
+            now = await snapshots.now(self._chat, snapshot_room(plan.models))
+        except OSError as error:
+            await self._services.errors.report(error, f"memory of run {plan.run_id}")
+            return None
+        return None if is_within(self._shown, now) else now
 
     @property
     def tools(self) -> Sequence[Tool]:

@@ -14,6 +14,7 @@ from agent.loop import AgentPorts, AgentRun, AgentTask
 from agent.messages import Message
 from agent.prompt import build
 from agent.tools import Tool, Toolbox, ToolContext
+from agent.working import Renewed
 from bridge.compaction import Compaction
 from bridge.delivery import Deliveries
 from bridge.display import Display
@@ -98,6 +99,7 @@ class Turn:
         question = self._ran.question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
+        forgotten = await services.notebook.tombstones.of(plan.subject.memory_scope)
         context, id_ = await asyncio.gather(
             services.conversations.context(plan.session),
             services.runs.begin(
@@ -121,6 +123,7 @@ class Turn:
             context,
             question,
             own_words=own_words,
+            forgotten=forgotten,
             new_messages=self._new_messages,
         )
         asked = Asked(plan.run_id, question, start, "\n\n".join(filter(None, (plan.heard, done))))
@@ -183,11 +186,7 @@ class Turn:
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
-            system=build(
-                instructions_of(settings.instructions, plan.policy),
-                group=plan.question.speaker is not None,
-                memory=await memory.begin(),
-            ),
+            system=self._system(await memory.begin()),
             toolbox=Toolbox(self._tools(memory)),
             history=loaded.working,
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
@@ -209,8 +208,20 @@ class Turn:
             shrink=services.pictures.smaller,
             spare=sparing.note,
             reserve=budget.reserve,
+            renew=self._renewed,
         )
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
+
+    def _system(self, memory: str) -> str:
+        plan = self._plan
+        instructions = instructions_of(self._services.settings.instructions, plan.policy)
+        return build(instructions, group=plan.question.speaker is not None, memory=memory)
+
+    async def _renewed(self) -> Renewed | None:
+        """What was forgotten while the run is under way is not sent with its later steps."""
+        memory = self._ran.memory
+        renewed = None if memory is None else await memory.renewed()
+        return None if renewed is None else Renewed(self._system(renewed[0]), renewed[1])
 
     def _spender(self) -> Spender:
         plan = self._plan

@@ -171,6 +171,23 @@ def without_copies(message: Message, tools: dict[str, str], which: Which) -> Mes
     return replace(message, blocks=kept or (TextBlock(TAKEN_OUT),))
 
 
+def cleaned(turn: Sequence[Message], forgotten: Forgotten) -> tuple[Message, ...]:
+    """The messages of a turn, as many as before, without what says something `forgotten`."""
+    tools = {call.id: call.name for message in turn for call in message.tool_uses}
+    taken = Taken(forgotten)
+    return tuple(_without_lines(without_copies(one, tools, taken), forgotten) for one in turn)
+
+
+def _without_lines(message: Message, forgotten: Forgotten) -> Message:
+    blocks: list[Block] = []
+    for block in message.blocks:
+        if isinstance(block, TextBlock):
+            kept = "\n".join(forgotten.without(block.text.split("\n")))
+            block = replace(block, text=kept if kept.strip() else TAKEN_OUT)
+        blocks.append(block)
+    return replace(message, blocks=tuple(blocks))
+
+
 def _block(block: Block, tools: dict[str, str], which: Which) -> Block:
     match block:
         case ToolUseBlock():

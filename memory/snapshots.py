@@ -57,11 +57,7 @@ class Snapshots:
         newest = await self._database.read(
             "SELECT COALESCE(MAX(id), 0) FROM memory_changes WHERE scope = ?", (chat.scope,)
         )
-        forgotten = await self._tombstones.of(chat.scope)
-        folder = scope_path(self._folder, chat.scope)
-        text = await asyncio.to_thread(_made, folder, forgotten, min(most, MOST_SNAPSHOT))
-        if shared and text:
-            text = f"{_OF_SEVERAL}\n\n{text}"
+        text = await self.now(chat, most)
         values = {
             "session": session,
             "boundary": boundary_id,
@@ -84,6 +80,13 @@ class Snapshots:
 
         await self._database.write(op)
         return text
+
+    async def now(self, chat: ChatScope, most: int) -> str:
+        """The snapshot as one would be made now. Raises as `of`."""
+        forgotten = await self._tombstones.of(chat.scope)
+        folder = scope_path(self._folder, chat.scope)
+        text = await asyncio.to_thread(_made, folder, forgotten, min(most, MOST_SNAPSHOT))
+        return f"{_OF_SEVERAL}\n\n{text}" if text and chat.scope == SHARED else text
 
     async def shown(self, chat: ChatScope, session: int) -> str | None:
         """What the session's last answer saw; None where something of it was forgotten since, or the
@@ -124,6 +127,15 @@ def quoted(lines: Iterable[str]) -> str:
         for line in lines
         for part in line.splitlines()
     )
+
+
+def is_within(shown: str, now: str) -> bool:
+    """Whether each line that one snapshot quotes stands in the other too."""
+    return _quotations(shown) <= _quotations(now)
+
+
+def _quotations(text: str) -> set[str]:
+    return {line for line in text.split("\n") if line.startswith("> ")}
 
 
 def snapshot(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.context import LEFT_OUT, Budget, Working, note_tokens, size, turns
-from agent.messages import Message, assistant_text, user_text
+from agent.messages import Message, TextBlock, ThinkingBlock, assistant_text, user_text
 from agent.overflow import Rung
 from agent.summary import as_note, digest, text_of_note
 from agent.working import LEAST_NOTE, WorkingCopy
@@ -74,6 +74,19 @@ async def test_months_of_talk_in_a_small_window_keep_earlier_turns_in_view(lengt
         assert len(kept.turns) > 1 or number == 0
         kept = kept.plus(assistant_text(f"answer {CHINESE}"))
     assert 2 <= trims <= 20, "and not every question trims"
+
+
+def test_what_is_taken_out_goes_from_note_and_turns_and_takes_the_seals_along() -> None:
+    sealed = Message("assistant", (ThinkingBlock("hm", "m", signature="s"), TextBlock("secret")))
+    question = user_text("what secret?")
+    old = (user_text("a secret"), assistant_text("fine"))
+    copy = WorkingCopy(Working((old, (question,)), as_note("a secret")), Keeper())
+    copy.append(sealed)
+    copy.clean(lambda turn: tuple(user_text(m.text.replace("secret", "…")) for m in turn))
+    messages = copy.messages
+    assert [m.text.count("secret") for m in messages] == [0, 0, 1, 0]
+    assert messages[2] == question
+    assert "signature='s'" not in str(messages)
 
 
 async def test_a_rung_whose_note_would_be_no_smaller_is_skipped() -> None:

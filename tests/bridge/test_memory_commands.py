@@ -247,6 +247,39 @@ async def test_an_answer_under_way_that_says_what_is_forgotten_leaves_the_conver
         assert "plover" not in str(it.provider.requests[-1])
 
 
+async def test_a_run_under_way_is_shown_no_more_of_what_is_forgotten(tmp_path: Path) -> None:
+    stall = asyncio.Event()
+    look = calls(("a", "current_time", {}), text="Let me see.")
+    async with bed(tmp_path, ["Fine.", look, "Hm."], stall=stall) as it:
+        stall.set()
+        await it.ask("The secret word is plover.")
+        await say(it, "/remember the secret word is plover")
+        await say(it, "/remember likes tea")
+        stall.clear()
+        it.provider.streaming.clear()
+        await it.send("what is it?")
+        await it.provider.streaming.wait()
+        await it.send("/forget 1")
+        await it.until(lambda: "Forgotten" in str(it.channel.finals))
+        stall.set()
+        await it.bridge.idle()
+        before, after = it.provider.requests[-2:]
+        assert str(before).count("plover") == 2
+        assert "plover" not in str(after)
+        assert "likes tea" in after.system
+
+
+async def test_the_prompt_of_a_run_stays_as_it_is_cached_when_it_remembers(tmp_path: Path) -> None:
+    keep = calls(("a", "remember", {"text": "likes chess"}))
+    async with bed(tmp_path, [keep, "Noted.", "Hm."]) as it:
+        await say(it, "/remember likes tea")
+        await it.ask("I like chess")
+        first, second = it.provider.requests
+        assert first.system == second.system
+        await it.ask("and?")
+        assert "chess" in it.provider.requests[-1].system
+
+
 async def test_what_only_a_command_has_said_can_be_deleted_too(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await say(it, "/remember the secret word is plover")
