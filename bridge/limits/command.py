@@ -89,7 +89,7 @@ class LimitsCommand:
         """The answer; blank for somebody who may not and was told so within the hour."""
         wish = _wish(message.command.args if message.command else "")
         if wish.here and message.address.thread is None:
-            return Answer(say("limits_no_topic"))
+            return Answer(_with_threads(say("limits_no_topic"), say))
         place = places_of(message.address)[-1 if wish.here else 0]
         if wish.verb in _ASKS:
             may = await self._rights.may_change(message.address, message.sender.id)
@@ -106,7 +106,7 @@ class LimitsCommand:
             case "":
                 return await self._show(message, place.topic, say)
             case _:
-                return Answer(say("limits_how"))
+                return Answer(_how(say))
 
     def _is_own_clock(self, message: InboundMessage, wish: _Wish) -> bool:
         """In their private chat everybody says where they are."""
@@ -123,7 +123,7 @@ class LimitsCommand:
         if wish.verb == "undo":
             return await self._write(message, await self._changes.plan_undo(place), say)
         if not wish.words:
-            return Answer(say("limits_how"))
+            return Answer(_how(say))
         if wish.verb == "set":
             return await self._write(message, await self._plan(place, wish.words), say)
         plan = await self._changes.plan(place, wish.words, whole=True)
@@ -172,7 +172,7 @@ class LimitsCommand:
     async def _show(self, message: InboundMessage, topic: str, say: Say) -> Answer:
         """For everybody; for those who may change it with a form, or with buttons."""
         address, person = message.address, message.sender.id
-        text = _joined(await self._overview.of(address, person, say), "", say("limits_how"))
+        text = _joined(await self._overview.of(address, person, say), "", _how(say))
         if not await self._rights.may_change(address, person):
             return Answer(text, silent=True)
         if not self._form.has_forms(message):
@@ -251,6 +251,15 @@ def _named(words: str) -> tuple[str, str] | None:
         if plain_key(words[:end]) in BY_NAME:
             return words[:end], words[end:].strip()
     return None
+
+
+def _how(say: Say) -> str:
+    return _with_threads(say("limits_how"), say)
+
+
+def _with_threads(told: str, say: Say) -> str:
+    """With how it is done where commands do not work."""
+    return told if say.capabilities.commands_in_threads else f"{told}\n{say('limits_in_threads')}"
 
 
 def _joined(*lines: str) -> str:

@@ -24,7 +24,9 @@ Made from `bridge/limits/keys.py`; do not edit.
 A chat's limits are lines `key: value`, in the file `groups/<channel>/<chat>.yaml` of the data folder,
 or set in the chat by its admins. `/limits` shows them, in Telegram with buttons for admins (Apply and
 Discard after each choice, Undo after each change; a typed value, or lines, as a reply), in Slack as a
-form, also from a thread by `@galata limits`. In words, `/limits set cost_per_day_usd 3` sets one,
+form. In Slack's threads, which have no commands, a mention does the same: `@galata limits`,
+`@galata limits set …`, and `@galata limits here set …` for the thread alone (in Telegram's topics
+`/limits here set …`). In words, `/limits set cost_per_day_usd 3` sets one,
 `/limits set cost_per_day_usd default` removes it, `/limits undo` takes the last change back and
 `/limits log` tells who changed what. They hold from the next message on; an answer that has begun keeps
 those that it began with.

@@ -1,4 +1,4 @@
-"""Replies to slash commands: seen only by the person who asked, and kept by nobody."""
+"""Replies to commands: seen only by the person who asked, and kept by nobody."""
 
 from __future__ import annotations
 
@@ -130,11 +130,10 @@ class SlackNotice(Finishing):
             raise delivery_failed(error) from None
 
     async def _post(self, part: Content, passage: Passage) -> None:
-        await self._api.send(
-            "chat.postEphemeral",
-            {"channel": self._to.chat, "user": self._asker.user, **_shown(part)},
-            passage,
-        )
+        params = {"channel": self._to.chat, "user": self._asker.user, **_shown(part)}
+        if self._to.thread not in (None, self._asker.trigger):  # only what has replies shows it
+            params["thread_ts"] = self._to.thread
+        await self._api.send("chat.postEphemeral", params, passage)
 
 
 async def respond(api: SlackApi, url: str, body: dict[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from channels.slack.buttons import action_of
 from channels.slack.manifest import COMMAND
 from channels.slack.markup import mentioned, readable, without_mention
 from channels.slack.media import files_of
+from channels.slack.mention import is_command, with_command
 from channels.slack.views import place_of, submission_of
 
 CHANNEL: Final = "slack"
@@ -34,9 +35,6 @@ COMMANDS: Final = frozenset(
     }
 )
 """What the first word after `/galata` may name; any other text is a question."""
-
-MENTIONED_COMMANDS: Final = frozenset({"limits"})
-"""Commands that are carried out, too, where a mention is followed by this word alone."""
 
 _ALONE: Final = frozenset({"private", "why"})
 """Words that questions begin with too: with more behind them they are one."""
@@ -116,8 +114,12 @@ def _parsed(
         event: Json = body["event"]
         if event.get("type") in _COMING_AND_GOING:
             return _membership(event, bot, now)
-        changed = event.get("subtype") == _EDIT
-        return _edit(event, bot, people) if changed else _message(event, bot, people)
+        if event.get("subtype") == _EDIT:
+            return _edit(event, bot, people)
+        message = _message(event, bot, people)
+        if message is None:
+            return None
+        return with_command(message, _seen_by_one(message.sender.id, message.message_id))
     if body.get("type") == "block_actions":
         return _press(body, bot, people, now)
     if body.get("type") == "view_submission":
@@ -129,7 +131,8 @@ def from_history(message: Json, channel: str) -> Json | None:
     """The event that told of a message which was read from the history; None for one that was edited
     into a command."""
     edited = message.get("edited") is not None
-    if edited and _is_command(str(message.get("text") or "")):
+    text = str(message.get("text") or "")
+    if edited and (_is_command(text) or is_command(text)):
         return None
     plain = {key: value for key, value in message.items() if key != "edited"}
     event = plain | {"type": "message", "channel": channel}
@@ -184,8 +187,6 @@ def _message(
     attachments, unreadable = files_of(event.get("files") or ())
     if not private:
         thread = thread or ts  # a mention opens a thread
-    word = text.strip().lower()
-    named = own_words and not private and word in MENTIONED_COMMANDS
     return InboundMessage(
         address=Address(CHANNEL, bot.team_id, channel, str(thread) if thread else None, private),
         event=f"m:{ts}",
@@ -196,7 +197,6 @@ def _message(
         attachments=attachments,
         addressed=to_us,
         own_words=own_words,
-        command=Command(word) if named else None,
         quote=_forwarded(event, people),
         unreadable=unreadable,
     )
@@ -214,7 +214,7 @@ def _edit(event: Json, bot: Bot, people: Mapping[str, Person]) -> InboundMessage
     plain |= {key: event[key] for key in ("type", "channel", "channel_type") if key in event}
     named = str(now.get("text") or "").lower().split()[:1] == [COMMAND]
     message = _message(plain, bot, people, names_us=named)
-    if message is None or not _is_command(message.text):
+    if message is None or not (_is_command(message.text) or is_command(plain["text"])):
         return None
     at = str(edited["ts"])
     event_id = f"e:{message.message_id}:{at}"

@@ -135,5 +135,26 @@ async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
             team.slash("/galata", "limits set instructions Be brief", boss)
             announced = await team.wait_for_text("Be brief")
             assert announced.thread_ts is None, "what only an admin was answered is told to all"
+            before = file.read_text()
+            team.send("<@BOT> limits set paused yes", sender=bo, thread=asked)
+            await slack.wait_for(lambda: len(team.ephemerals(bo)) == 3)
+            assert file.read_text() == before
+            assert (
+                team.ephemerals(bo)[-1].thread_ts,
+                "Only admins" in team.ephemerals(bo)[-1].shown,
+            ) == (
+                asked.ts,
+                True,
+            )
+            team.send("<@BOT> limits here set paused yes", sender=boss, thread=asked)
+            topic = file.with_suffix("") / f"{asked.ts.replace('.', '%2E')}.yaml"
+            await slack.wait_for(lambda: "paused" in team.ephemerals(boss)[-1].shown)
+            done = team.ephemerals(boss)[-1]
+            assert (topic.read_text(), done.thread_ts) == ("paused: yes\n", asked.ts)
+            team.press(done, "Undo", boss)
+            await slack.wait_for(lambda: not topic.exists())
+            team.send("<@BOT> limits set tokens_per_day 7k", sender=boss)
+            await slack.wait_for(lambda: "7000" in team.ephemerals(boss)[-1].shown)
+            assert team.ephemerals(boss)[-1].thread_ts is None, "a new thread would not show it"
             assert llm.requests == []
         assert slack.violations == []

@@ -236,9 +236,14 @@ async def test_a_message_that_was_edited_is_read_as_it_is_now_unless_it_is_a_com
     server.subscriptions.clear()
     dm.edit(dm.send("frist", deliver=False), "first", ana)
     dm.edit(dm.send("hello", deliver=False), "/new", ana)
-    async with listening(server, inbox, [place(dm, stored)]):
-        await inbox.wait_for(2)
-    assert texts(inbox) == ["stored", "first"]
+    team = server.channel("team", members=[ana])
+    root = team.send("<@BOT> hi", deliver=False)
+    team.edit(
+        team.send("<@BOT> well", thread=root, deliver=False), "<@BOT> limits set paused no", ana
+    )
+    async with listening(server, inbox, [place(dm, stored), place(team, root, thread=True)]):
+        await inbox.wait_for(3)
+    assert texts(inbox) == ["stored", "first", "hi"]
 
 
 async def test_the_manifests_scopes_are_enough(server: SlackServer, inbox: Inbox) -> None:

@@ -154,3 +154,13 @@ async def test_an_edit_waits_for_no_message(
     assert edit.edited_command
     stall.release()
     await settled(server)
+
+
+async def test_an_edit_into_a_mentioned_command_is_told_and_sets_nothing(
+    server: SlackServer, listening: Listening, inbox: Inbox
+) -> None:
+    general = server.channel("general", members=[server.user("Ana")])
+    sent = general.send("<@BOT> hi")
+    general.edit(sent, "<@BOT> limits set paused yes")
+    (edit,) = await edits(server, inbox)
+    assert (edit.command, edit.addressed, edit.whispered) == (None, True, False)

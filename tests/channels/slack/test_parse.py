@@ -330,3 +330,39 @@ def test_other_payloads_are_nothing_for_us(world: SlackServer, kind: str) -> Non
 def test_the_time_of_a_message_is_exact() -> None:
     assert time_of("1732950000.123456") == datetime(2024, 11, 30, 7, 0, 0, 123456, UTC)
     assert time_of("1732950000") == datetime(2024, 11, 30, 7, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("limits", ""),
+        ("Limits set cost_per_day_usd 3", "set cost_per_day_usd 3"),
+        ("limits here set\npaused: yes", "here set\npaused: yes"),
+        ("limits replace language: de", "replace language: de"),
+        ("limits undo", "undo"),
+        ("limits here log ", "here log"),
+        ("limits text", "text"),
+        ("limits text of what you write to 5 lines", None),
+        ("limits of Python's integers?", None),
+        ("limits set", None),
+        ("what limits set us apart?", None),
+        ("resume", None),
+    ],
+)
+def test_after_a_mention_the_verbs_of_limits_are_commands(
+    world: SlackServer, text: str, args: str | None
+) -> None:
+    """What changes something is answered to its sender alone, as after `/galata`."""
+    general = world.channel("general", members=[world.user("Ana")])
+    root = general.send("a question", deliver=False)
+    sent = general.send(f"<@BOT> {text}", thread=root, deliver=False)
+    for message in events(world, sent):
+        assert message is not None
+        assert message.command == (None if args is None else Command("limits", args))
+        alone = bool(args)
+        assert message.whispered is alone
+        one = asker(message.message_id)
+        assert (None if one is None else one.user) == (message.sender.id if alone else None)
+    for delivery in sent.events:
+        delivery.event["app_id"] = "A0OTHER"  # another app wrote it in their name
+    assert all(m is not None and m.command is None for m in events(world, sent))
