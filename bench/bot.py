@@ -21,7 +21,7 @@ from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.app import serve
 from bridge.config import Config, load
 from bridge.log import Redactor, setup
-from bridge.signals import Signals
+from bridge.operation.signals import Signals
 
 
 class AskPort:

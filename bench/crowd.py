@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from bridge.data_folder import DATABASE
+from bridge.operation.data_folder import DATABASE
 from tests.crash.audit import Asked
 from tests.crash.trouble import make_trouble
 from tests.crash.world import KINDS, QUESTION, Model, Place, World

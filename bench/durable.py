@@ -13,7 +13,7 @@ from bench.measures import Bench
 from bench.processes import Child
 from bench.report import Measure, Measures
 from bench.stored import fill
-from bridge.data_folder import DATABASE
+from bridge.operation.data_folder import DATABASE
 from memory.database import Database
 from memory.inbox import Inbox
 from memory.integrity import set_aside_if_damaged

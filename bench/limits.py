@@ -14,9 +14,9 @@ from agent.provider import Usage
 from bench.report import Measure, Measures, percentile
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
-from bridge.gate import MonthlyGate
 from bridge.limits.admission import Admission, Admitted
 from bridge.limits.caps import caps_of
+from bridge.limits.gate import MonthlyGate
 from bridge.limits.kinds import Known
 from bridge.limits.policies import ChatPolicies, PolicyLayers, chat_policies
 from channels.base import InboundMessage

@@ -31,7 +31,7 @@ LATE_S = 0.002  # between two looks at how late the event loop is
 def memory_recall() -> Measures:
     """A scripted list of facts, said over 30 days between small talk, some said again and some
     revoked. `rough`: with a model that misbehaves; then what stood in `MEMORY.md` counts."""
-    log = logging.getLogger("bridge.consolidation")
+    log = logging.getLogger("bridge.remembering.consolidation")
     log.disabled = True  # it warns of each proposal that is refused
     try:
         missing, revived, _ = asyncio.run(_month(_Faithful()))

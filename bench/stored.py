@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from agent.messages import Message, TextBlock, encode
-from bridge.data_folder import DATABASE
 from bridge.inbound import dump
+from bridge.operation.data_folder import DATABASE
 from bridge.session import session_of
 from channels.base import Address, InboundMessage, Sender
 from memory.clock import stamp

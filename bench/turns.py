@@ -33,11 +33,11 @@ from agent.provider import (
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge
-from bridge.chat_models import ModelChoice
+from bridge.configuration.settings import Config
 from bridge.log import Redactor
+from bridge.models.chat_models import ModelChoice
 from bridge.parts import BridgeSettings
 from bridge.services import turn_services
-from bridge.settings import Config
 from channels.base import (
     Address,
     Delivered,

@@ -1,8 +1,8 @@
 """The bridge between channels and the agent core: the life of its parts (`bridge.parts`).
 
 `receive` is what channels call for each inbound message; it returns once the message is stored, so
-that the channel may acknowledge it. Its way from there is that of `bridge.intake`; `bridge.turns`
-makes turns of the questions that wait.
+that the channel may acknowledge it. Its way from there is that of `bridge.intake.router`;
+`bridge.runs.turns` makes turns of the questions that wait.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Mapping
 
 from bridge.access import Access
-from bridge.chat_models import ModelChoice
 from bridge.inbound import readable
-from bridge.outage import Changed
+from bridge.models.chat_models import ModelChoice
 from bridge.parts import BridgeSettings, Ground, answering, keeping, taking
-from bridge.turn_plan import TurnServices
+from bridge.runs.outage import Changed
+from bridge.runs.turn_plan import TurnServices
 from channels.base import Address, Channel, InboundMessage
 from channels.errors import Unreachable
 
@@ -47,14 +47,14 @@ class AgentBridge:
         self._backlog, self._acts = kept.backlog, taken.acts
         self.chats, self.talks, self.eraser = kept.chats, kept.talks, kept.eraser
         self.policy_changes, self.door = taken.policy_changes, taken.door
-        self._intake = taken.intake
+        self._router = taken.router
         services.policies.files.bind(self._beside.start)
         for channel in channels.values():
-            channel.overhear(self._intake.is_wanted)
+            channel.overhear(self._router.is_wanted)
 
     async def receive(self, message: InboundMessage) -> None:
-        """Take a message in (`Intake.receive`); returns once it is stored."""
-        await self._intake.receive(message)
+        """Take a message in (`Router.receive`); returns once it is stored."""
+        await self._router.receive(message)
 
     async def resume(self) -> None:
         """After a start: deliver what is in the outbox, carry out stored commands, then take up every

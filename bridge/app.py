@@ -20,27 +20,27 @@ from agent.tools import Tool
 from bridge.access import Access
 from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge
-from bridge.chat_models import ModelChoice, chat_models
-from bridge.chats import ERASE_GONE, NIGHTLY, advice
+from bridge.chats.erase_verb import ERASE, EraseVerb
+from bridge.chats.keeper import ERASE_GONE, NIGHTLY, advice
+from bridge.chats.private_talks import LIMIT_S as END_S
 from bridge.config import Config
-from bridge.data_folder import DATABASE, FolderRefused, held
-from bridge.erase_verb import ERASE, EraseVerb
 from bridge.log import Redactor, setup
-from bridge.memory_jobs import TIDY, MemoryJobs
-from bridge.operation import Operation
-from bridge.owners import offer_ownership
+from bridge.models.chat_models import ModelChoice, chat_models
+from bridge.operation.data_folder import DATABASE, FolderRefused, held
+from bridge.operation.owners import offer_ownership
+from bridge.operation.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
+from bridge.operation.running import Operation
+from bridge.operation.signals import PATIENCE_S, Signals
+from bridge.operation.token_lock import TokenInUse, held_tokens
+from bridge.operation.upkeep import LIMIT_S, Upkeep, clear_damaged, open_whole
+from bridge.operation.watch import ChannelWatch
 from bridge.parts import BridgeSettings
-from bridge.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
-from bridge.private_talks import LIMIT_S as END_S
 from bridge.registry import access_rules, build_channels
 from bridge.reloading import Reloading, Source
+from bridge.remembering.jobs import TIDY, MemoryJobs
+from bridge.runs.turn_plan import TurnServices
 from bridge.scheduler import Handler
 from bridge.services import turn_services
-from bridge.signals import PATIENCE_S, Signals
-from bridge.token_lock import TokenInUse, held_tokens
-from bridge.turn_plan import TurnServices
-from bridge.upkeep import LIMIT_S, Upkeep, clear_damaged, open_whole
-from bridge.watch import ChannelWatch
 from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed

@@ -1,7 +1,8 @@
 """The configuration: read from a YAML file, or from the environment when there is none.
 
 All faults of a file that parses are reported at once, each with its place. The environment is read
-here only (and by `bridge.environment`, its part for no file): callers hand it in as a mapping.
+here only (and by `bridge.configuration.environment`, its part for no file): callers hand it in as a
+mapping.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any, cast
 from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 
-from bridge.cross_checks import cross_faults
-from bridge.environment import default_zone, from_environment
-from bridge.faults import ConfigError, validation_faults
+from bridge.configuration.cross_checks import cross_faults
+from bridge.configuration.environment import default_zone, from_environment
+from bridge.configuration.faults import ConfigError, validation_faults
+from bridge.configuration.references import References, Unresolved
+from bridge.configuration.settings import Config, passwords
 from bridge.log import MASK
-from bridge.references import References, Unresolved
-from bridge.settings import Config, passwords
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse
 from bridge.yaml_source import Path as KeyPath
 

@@ -35,7 +35,8 @@ class ControlRefused(Exception):
 
 
 class Control:
-    """The socket of one data folder. Whoever calls `run` holds the folder (`bridge.data_folder`)."""
+    """The socket of one data folder. Whoever calls `run` holds the folder
+    (`bridge.operation.data_folder`)."""
 
     def __init__(self, data: Path, verbs: Mapping[str, Verb]) -> None:
         self._data = data

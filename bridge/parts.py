@@ -11,31 +11,31 @@ from datetime import tzinfo
 from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
 from bridge.access.door import Door
-from bridge.acts import Acts
-from bridge.backlog import DEFAULT_TIMING, Backlog, BacklogTiming
 from bridge.beside import Beside
-from bridge.budget_warnings import BudgetWarnings
-from bridge.chat_models import ModelChoice
-from bridge.chat_rules import ChatRules
-from bridge.chats import ChatKeeper, TakeUp
-from bridge.command_parts import build_commands
-from bridge.delivery import Deliveries
-from bridge.erasing import Eraser, quiet
-from bridge.holds import Holds
-from bridge.intake import Intake
+from bridge.chats.erasing import Eraser, quiet
+from bridge.chats.holds import Holds
+from bridge.chats.keeper import ChatKeeper, TakeUp
+from bridge.chats.private_talks import PrivateTalks
+from bridge.commands.parts import build_commands
+from bridge.intake.acts import Acts
+from bridge.intake.backlog import DEFAULT_TIMING, Backlog, BacklogTiming
+from bridge.intake.chat_rules import ChatRules
+from bridge.intake.questions import Questions
+from bridge.intake.router import Router
 from bridge.lanes import Lanes
 from bridge.limits.admission import Admission
 from bridge.limits.keys import WHO_CAN_STOP
-from bridge.lost_runs import LostRuns
-from bridge.notices import Notices
-from bridge.outage import Outages
-from bridge.overheard import Overheard
-from bridge.policy_changes import PolicyChanges
-from bridge.private_talks import PrivateTalks
-from bridge.questions import Questions
-from bridge.stopping import Stopping
-from bridge.turn_plan import TurnServices
-from bridge.turns import Turns
+from bridge.models.chat_models import ModelChoice
+from bridge.operation.budget_warnings import BudgetWarnings
+from bridge.operation.policy_changes import PolicyChanges
+from bridge.runs.delivery import Deliveries
+from bridge.runs.lost_runs import LostRuns
+from bridge.runs.notices import Notices
+from bridge.runs.outage import Outages
+from bridge.runs.overheard import Overheard
+from bridge.runs.stopping import Stopping
+from bridge.runs.turn_plan import TurnServices
+from bridge.runs.turns import Turns
 from channels.base import Address, Channel
 from channels.errors import Unreachable
 from memory.chats import ChatPlace
@@ -206,7 +206,7 @@ class Taking:
     policy_changes: PolicyChanges
     door: Door
     acts: Acts
-    intake: Intake
+    router: Router
 
 
 def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
@@ -288,7 +288,7 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         place_of=lambda message: rules.place(message, kept.talks),
         wake=answers.lanes.wake,
     )
-    intake = Intake(
+    router = Router(
         access=access,
         policies=policies,
         rules=rules,
@@ -307,4 +307,4 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         errors=services.errors,
         beside=beside,
     )
-    return Taking(policy_changes, door, acts, intake)
+    return Taking(policy_changes, door, acts, router)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bridge.access import ChannelAccess
-from bridge.command_table import MENU
+from bridge.commands.table import MENU
 from bridge.config import Config
 from bridge.texts import FALLBACK, Texts
 from channels.base import Channel

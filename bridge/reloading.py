@@ -19,8 +19,8 @@ from agent.settings import PriceSettings
 from agent.tools import Tool
 from bridge.access import ChannelAccess
 from bridge.config import Config, ConfigError
-from bridge.gate import MonthlyGate
-from bridge.limits.layers import known_of, layers_of
+from bridge.configuration.limit_layers import known_of, layers_of
+from bridge.limits.gate import MonthlyGate
 from bridge.limits.policies import ChatPolicies
 from bridge.registry import access_rules
 from memory.errors import StoreError

@@ -6,24 +6,24 @@ from pathlib import Path
 
 from agent.breaker import RunLimits
 from agent.tools import Tool
-from bridge.chat_models import ModelChoice
+from bridge.chats.erasing import shared_scope
 from bridge.config import Config
-from bridge.erasing import shared_scope
+from bridge.configuration.limit_layers import known_of, layers_of
+from bridge.configuration.settings import Limits
+from bridge.configuration.storing import storing
 from bridge.errors import ErrorReporter
-from bridge.gate import MICRO, MonthlyGate
-from bridge.guard import LOW_BYTES, free_bytes
-from bridge.limits.layers import known_of, layers_of
+from bridge.limits.gate import MICRO, MonthlyGate
 from bridge.limits.policies import chat_policies
 from bridge.log import Redactor
-from bridge.memory_parts import MemoryGround, memory_parts
-from bridge.pictures import Pictures
-from bridge.ratios import Ratios
-from bridge.settings import Limits
+from bridge.models.chat_models import ModelChoice
+from bridge.models.ratios import Ratios
+from bridge.operation.guard import LOW_BYTES, free_bytes
+from bridge.remembering.parts import MemoryGround, memory_parts
+from bridge.runs.pictures import Pictures
+from bridge.runs.slots import Slots
+from bridge.runs.turn_plan import TurnServices, TurnSettings
 from bridge.sharing import Sharing
-from bridge.slots import Slots
-from bridge.storing import storing
 from bridge.texts import Texts
-from bridge.turn_plan import TurnServices, TurnSettings
 from memory.backlog import BacklogStore
 from memory.chat_usage import ChatUsage
 from memory.chats import Chats

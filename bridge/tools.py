@@ -58,7 +58,7 @@ class ConversationInfo:
         )
 
 
-# What a turn offers by itself (`bridge.turn`).
+# What a turn offers by itself (`bridge.runs.turn`).
 OWN_SPECS: Final = (CurrentTime.spec, ConversationInfo.spec, ReadTranscript.spec, *MEMORY_SPECS)
 
 

@@ -19,7 +19,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from bridge.cli.parser import parse
-from bridge.signals import PATIENCE_S
+from bridge.operation.signals import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 

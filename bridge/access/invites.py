@@ -56,7 +56,7 @@ class InviteLinks:
 
 
 def invite_in(message: InboundMessage) -> str | None:
-    """The code in a private chat, recognised as `bridge.commands.owner_code` does it."""
+    """The code in a private chat, recognised as `bridge.commands.dispatch.owner_code` does it."""
     if not message.address.private:
         return None
     if message.command is not None:

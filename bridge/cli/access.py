@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.cli.options import FAILED, FINE, CommandFailed, Options, say, tell
 from bridge.cli.running import NotRunning, ask_running
-from bridge.data_folder import FolderRefused, held
+from bridge.operation.data_folder import FolderRefused, held
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _done(options: Options, verb: str, alone: Work, **arguments: Any) -> int:
 
 
 def _alone(options: Options, work: Work) -> Outcome:
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
     from bridge.registry import access_rules
 
     path = options.data / DATABASE

@@ -9,7 +9,7 @@ from bridge.cli.options import FINE, CommandFailed, Options, say, tell
 
 def back_up(options: Options) -> int:
     """One archive of everything, also while the bot runs. Raises `CommandFailed`."""
-    from bridge.backup import BackupFailed, file_name, make
+    from bridge.operation.backup import BackupFailed, file_name, make
 
     now = datetime.now(UTC)
     target = options.file / file_name(now) if options.file.is_dir() else options.file
@@ -23,9 +23,9 @@ def back_up(options: Options) -> int:
 
 def restore(options: Options) -> int:
     """Unpack an archive into an empty folder and check it. Raises `CommandFailed`."""
-    from bridge.data_folder import FolderRefused, held
-    from bridge.restore import RestoreFailed
-    from bridge.restore import restore as unpack
+    from bridge.operation.data_folder import FolderRefused, held
+    from bridge.operation.restore import RestoreFailed
+    from bridge.operation.restore import restore as unpack
 
     if not options.file.is_file():
         raise CommandFailed(f"{options.file} is not there")

@@ -12,17 +12,17 @@ from importlib import metadata
 from pathlib import Path
 
 from bridge.access.policy import outdated
-from bridge.backup import FOLDER as BACKUPS
-from bridge.backup import newest_time
-from bridge.chats import advice
+from bridge.chats.keeper import advice
 from bridge.cli.finding import Finding
 from bridge.cli.jobs import outcome, stored
 from bridge.cli.packages import DISTRIBUTION
 from bridge.config import Config
-from bridge.data_folder import DATABASE
 from bridge.log import Redactor
+from bridge.operation.backup import FOLDER as BACKUPS
+from bridge.operation.backup import newest_time
+from bridge.operation.data_folder import DATABASE
+from bridge.operation.upkeep import BACKUP as BACKUP_JOB
 from bridge.registry import access_rules
-from bridge.upkeep import BACKUP as BACKUP_JOB
 from memory.chats import Chats
 from memory.database import Database
 from memory.errors import StoreError, StoreTooOld

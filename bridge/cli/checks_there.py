@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.cli.finding import Finding
 from bridge.cli.probe import ProbeFailed, probe_members, probe_model, probe_slack, probe_telegram
-from bridge.settings import Config
+from bridge.configuration.settings import Config
 from channels.errors import ChannelError, ChannelFailed
 
 _PRIVACY = (
@@ -38,7 +38,7 @@ async def provider(config: Config) -> Finding:
 
 
 def _embedded() -> Finding:
-    from bridge.local_model import MODEL, available
+    from bridge.models.local_model import MODEL, available
 
     if available():
         return Finding("ok", "model", f"{MODEL}, embedded (no key is set)")

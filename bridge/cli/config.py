@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def check(options: Options) -> int:
     """Say that the configuration and all chats' limits are fine; their faults come out as
     `CommandFailed`."""
+    from bridge.configuration.limit_layers import known_of
     from bridge.limits.files import PolicyFiles
-    from bridge.limits.layers import known_of
     from memory.policies import NothingStored
 
     config = options.load_config()
@@ -44,9 +44,9 @@ def show(options: Options) -> int:
 
 
 async def _show_chat(options: Options, config: Config) -> None:
+    from bridge.configuration.limit_layers import layers_of
     from bridge.limits.files import located
     from bridge.limits.keys import COST_PER_PERSON, KEYS
-    from bridge.limits.layers import layers_of
     from bridge.limits.policies import ChatPolicies, places_of
     from bridge.limits.policy import CEILINGS
     from memory.errors import StoreError
@@ -92,9 +92,9 @@ async def _no_profile(_channel: str, _account: str, _chat: str) -> None:
 @asynccontextmanager
 async def _files(options: Options, config: Config) -> AsyncGenerator[PolicyFiles]:
     """With the last good texts of the database, where there is one."""
-    from bridge.data_folder import DATABASE
+    from bridge.configuration.limit_layers import known_of
     from bridge.limits.files import PolicyFiles
-    from bridge.limits.layers import known_of
+    from bridge.operation.data_folder import DATABASE
     from memory.database import Database
     from memory.policies import NothingStored, PolicyStore
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import bridge
 from bridge.cli.options import CommandFailed, tell
-from bridge.local_model import available
+from bridge.models.local_model import available
 
 LOCK = Path(bridge.__file__).parents[1] / "requirements" / "local.txt"
 NOTICE = (

@@ -44,7 +44,7 @@ def _confirmed() -> bool:
 
 
 def _carry_out(options: Options, arguments: dict[str, Any]) -> list[str]:
-    from bridge.erase_verb import ERASE
+    from bridge.chats.erase_verb import ERASE
 
     try:
         result = ask_running(options.data, ERASE, wait_s=WAIT_S, **arguments)
@@ -56,7 +56,7 @@ def _carry_out(options: Options, arguments: dict[str, Any]) -> list[str]:
 def _here(options: Options, arguments: dict[str, Any]) -> Any:
     """Holding the data folder, so that no process begins meanwhile."""
     from bridge.control import ControlRefused
-    from bridge.data_folder import DATABASE, FolderRefused, held
+    from bridge.operation.data_folder import DATABASE, FolderRefused, held
     from memory.errors import StoreError
 
     path = options.data / DATABASE
@@ -70,10 +70,10 @@ def _here(options: Options, arguments: dict[str, Any]) -> Any:
 
 
 async def _alone(options: Options, arguments: dict[str, Any]) -> Any:
-    from bridge.data_folder import DATABASE
-    from bridge.erase_verb import EraseVerb
-    from bridge.erasing import Eraser, alone, shared_scope
-    from bridge.storing import storing
+    from bridge.chats.erase_verb import EraseVerb
+    from bridge.chats.erasing import Eraser, alone, shared_scope
+    from bridge.configuration.storing import storing
+    from bridge.operation.data_folder import DATABASE
     from memory.chats import Chats
     from memory.database import Database
     from memory.folders import MEMORY, ChatFolders

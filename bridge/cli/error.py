@@ -12,7 +12,7 @@ from memory.errors import StoreError
 
 def show(options: Options) -> int:
     """When and where the error happened, and its trace. Raises `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():

@@ -12,8 +12,8 @@ from bridge.cli import checks_here, checks_there
 from bridge.cli.finding import Finding
 from bridge.cli.options import CommandFailed, Options
 from bridge.config import ENV_FILE, Config
-from bridge.data_folder import DATABASE
 from bridge.log import Redactor
+from bridge.operation.data_folder import DATABASE
 from memory.errors import StoreError, StoreTooOld
 from memory.settings import BackupSettings
 

@@ -24,7 +24,7 @@ _MARKS = {"new": "new conversation", "trim": "older messages left the context he
 def show(options: Options) -> int:
     """Print it; a reading is recorded first, by the process that runs, if one does. Raises
     `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():

@@ -14,7 +14,7 @@ from memory.jobs import JobRow, Jobs
 
 def show(options: Options) -> int:
     """Print the list. Raises `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():

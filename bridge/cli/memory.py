@@ -15,7 +15,7 @@ TIDY_WAIT_S = 3600.0  # for all chats together, one after another
 
 def reindex(options: Options) -> int:
     """Build it, also while the bot runs. Raises `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():
@@ -32,7 +32,7 @@ def reindex(options: Options) -> int:
 
 def tidy(options: Options) -> int:
     """Have the running bot do it for every chat. Raises `CommandFailed`."""
-    from bridge.memory_jobs import TIDY
+    from bridge.remembering.jobs import TIDY
 
     outcomes = ask_running(options.data, TIDY, wait_s=TIDY_WAIT_S)
     told = (f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))

@@ -40,7 +40,7 @@ def _run(
     *,
     to_write: bool,
 ) -> list[str]:
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
     from memory.database import Database
 
     path = options.data / DATABASE

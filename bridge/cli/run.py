@@ -30,7 +30,7 @@ def run(options: Options) -> int:
 
 def chat(options: Options) -> int:
     """The terminal only."""
-    from bridge.settings import Channels
+    from bridge.configuration.settings import Channels
 
     with _without_collecting():
         config = options.load_config()
@@ -61,7 +61,7 @@ def start(config: Config, options: Options, *, console: bool, reloads: bool = Fa
         prepare()
     os.umask(OWNER_ONLY)
     from bridge.app import run_app
-    from bridge.token_lock import runtime_folder
+    from bridge.operation.token_lock import runtime_folder
 
     runtime = runtime_folder(options.environ)
     source = _source(options) if reloads else None

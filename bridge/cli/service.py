@@ -59,7 +59,7 @@ def install(options: Options) -> int:
 
 def unit(python: str, data: Path, config: Path) -> str:
     """The unit's text."""
-    from bridge.signals import PATIENCE_S
+    from bridge.operation.signals import PATIENCE_S
 
     words = [
         _quoted(python),

@@ -40,7 +40,7 @@ from bridge.cli.setup_files import (
 from bridge.cli.setup_model import ask_first_model, ask_model_again
 from bridge.cli.terminal import Refused, ask, confirm
 from bridge.config import ENV_FILE, Config, ConfigError, load
-from bridge.settings import Installation
+from bridge.configuration.settings import Installation
 from bridge.timezones import is_zone, system_zone, zone_hint
 
 _CHANNELS = {"telegram": "Telegram", "slack": "Slack"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.settings import ModelSettings
-from bridge.environment import CHANNEL_VARIABLES, PROVIDER_VARIABLES
+from bridge.configuration.environment import CHANNEL_VARIABLES, PROVIDER_VARIABLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bridge.cli.probe import probe_slack, probe_telegram
 from bridge.cli.setup_answers import Endpoint
 from bridge.cli.setup_earlier import Earlier
 from bridge.cli.setup_secrets import Offer, ask_secret, given_offer, kept_offer
-from bridge.environment import CHANNEL_VARIABLES
+from bridge.configuration.environment import CHANNEL_VARIABLES
 from channels.errors import ChannelError
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings

@@ -18,8 +18,8 @@ from bridge.cli.setup_changes import free_name
 from bridge.cli.setup_earlier import Earlier
 from bridge.cli.setup_secrets import Offer, ask_secret, given_offer, kept_offer
 from bridge.cli.terminal import Refused, ask
-from bridge.environment import MODEL_VARIABLE, PROVIDER_VARIABLES
-from bridge.known_models import DEFAULTS, model_settings
+from bridge.configuration.environment import MODEL_VARIABLE, PROVIDER_VARIABLES
+from bridge.configuration.known_models import DEFAULTS, model_settings
 
 ANTHROPIC_PREFIX = "sk-ant-"
 _QUESTION = "Key of Anthropic (sk-ant-...) or OpenAI"

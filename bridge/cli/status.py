@@ -76,7 +76,7 @@ def _span(time: timedelta) -> str:
 
 def _stored(data: Path) -> Any:
     """The status of a folder on which nothing runs. Raises `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
     from memory.errors import StoreError
 
     path = data / DATABASE
@@ -89,7 +89,7 @@ def _stored(data: Path) -> Any:
 
 
 async def _read(path: Path) -> Any:
-    from bridge.status import stored_status
+    from bridge.operation.status import stored_status
     from memory.database import Database
     from memory.overview import Overview
 

@@ -22,7 +22,7 @@ _COLUMNS = ("calls", "read", "cached", "written", "cost_usd", "unpriced", "estim
 
 def show(options: Options) -> int:
     """Print it. Raises `CommandFailed`."""
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
 
     path = options.data / DATABASE
     if not path.is_file():
@@ -37,7 +37,7 @@ def show(options: Options) -> int:
 
 
 async def _read(options: Options, since: datetime) -> list[UsageSum]:
-    from bridge.data_folder import DATABASE
+    from bridge.operation.data_folder import DATABASE
     from memory.database import Database
     from memory.usage_report import UsageReport
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bridge.access import Access
-from bridge.gate import MonthlyGate
 from bridge.limits.caps import (
     MINUTE,
     Reach,
@@ -19,6 +18,7 @@ from bridge.limits.caps import (
     sentence,
     windows_of,
 )
+from bridge.limits.gate import MonthlyGate
 from bridge.limits.keys import (
     BLOCKED,
     BY_NAME,

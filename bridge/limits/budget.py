@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from agent.errors import LimitReached
 from agent.model import ChatModel
 from agent.provider import Usage
-from bridge.gate import MonthlyGate
 from bridge.limits.caps import Reach, caps_of, everywhere, reached, sentence
+from bridge.limits.gate import MonthlyGate
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import Policy
 from bridge.texts import Say

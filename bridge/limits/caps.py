@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from bridge.gate import usd
+from bridge.limits.gate import usd
 from bridge.limits.keys import (
     BY_NAME,
     COST_PER_DAY,

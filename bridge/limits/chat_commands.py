@@ -18,12 +18,12 @@ from bridge.limits.policies import ChatPolicies, places_of, zone_of
 from bridge.limits.rights import LimitRights
 from bridge.limits.times import is_paused, standing, until_text
 from bridge.texts import Say
-from bridge.zone_question import ZONE
 from channels.base import Button, InboundMessage
 from memory.conversations import SessionPlace
 from memory.policies import PolicyPlace
 
 CHOOSE: Final = "model"  # the action of the buttons
+ZONE: Final = "zone"  # the action of the buttons that ask for a time zone
 LONGEST = timedelta(days=366)
 MOST_BUTTONS = 20
 _UNIT = r"\d{1,5}(?:min|m|h|d|w)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, create_model
 
@@ -11,6 +11,7 @@ from bridge.limits.keys import BY_NAME, CEILING_KEYS, DEFAULT_KEYS, KEYS, PERSON
 from bridge.limits.kinds import Known, Wrong
 from bridge.yaml_source import Value, parse
 
+WhoCanStop = Literal["asker_and_admins", "anyone"]
 _ANYTHING = Known()
 
 

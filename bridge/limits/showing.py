@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bridge.gate import usd
 from bridge.limits.caps import caps_of
+from bridge.limits.gate import usd
 from bridge.limits.keys import Key
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say

@@ -18,26 +18,26 @@ from agent.tools import Tool
 from bridge.access import Access, ChannelAccess
 from bridge.access.stores import AccessStores
 from bridge.agent_bridge import AgentBridge
-from bridge.backlog import BacklogTiming
-from bridge.chat_models import ModelChoice
-from bridge.erasing import shared_scope
+from bridge.chats.erasing import shared_scope
 from bridge.errors import ErrorReporter
-from bridge.flushing import Flushing, Owner
-from bridge.gate import MonthlyGate
+from bridge.intake.backlog import BacklogTiming
+from bridge.limits.gate import MonthlyGate
 from bridge.limits.kinds import Known
 from bridge.limits.policies import ChatPolicies, PolicyLayers, chat_policies
+from bridge.limits.sections import WhoCanStop
 from bridge.log import Redactor
-from bridge.memory_calls import MemoryCalls
-from bridge.memory_parts import MemoryParts
-from bridge.memory_switch import MemorySwitch
+from bridge.models.chat_models import ModelChoice
+from bridge.models.ratios import Ratios
 from bridge.parts import BridgeSettings
-from bridge.ratios import Ratios
+from bridge.remembering.calls import MemoryCalls
+from bridge.remembering.flushing import Flushing, Owner
+from bridge.remembering.parts import MemoryParts
+from bridge.remembering.switch import MemorySwitch
+from bridge.runs.turn_plan import TurnServices, TurnSettings
 from bridge.session import Scope
 from bridge.sharing import Sharing
-from bridge.stopping import WhoCanStop
 from bridge.texts import Texts
 from bridge.tools import tool_names
-from bridge.turn_plan import TurnServices, TurnSettings
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
 from memory.backlog import BacklogStore

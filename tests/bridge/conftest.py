@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import RefusalKind
-from bridge import delivery
+from bridge.runs import delivery
 
 
 @pytest.fixture(autouse=True)
@@ -28,4 +28,4 @@ def commands_may_be_repeated(
 ) -> None:
     """Most tests ask the same again to see what has changed in between; `test_repeats` does not."""
     if request.node.path.name != "test_repeats.py":
-        monkeypatch.setattr("bridge.repeats.WITHIN", timedelta(0))
+        monkeypatch.setattr("bridge.intake.repeats.WITHIN", timedelta(0))

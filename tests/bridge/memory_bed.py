@@ -11,12 +11,12 @@ from pathlib import Path
 from agent.messages import Message, assistant_text
 from agent.provider import ModelRequest
 from agent.testing import ScriptedProvider
-from bridge.consolidation import Consolidation, NightStores
-from bridge.flushing import Flushing, Owner
-from bridge.gate import MonthlyGate
 from bridge.inbound import entry
-from bridge.memory_calls import MemoryCalls
-from bridge.memory_jobs import MemoryJobs
+from bridge.limits.gate import MonthlyGate
+from bridge.remembering.calls import MemoryCalls
+from bridge.remembering.consolidation import Consolidation, NightStores
+from bridge.remembering.flushing import Flushing, Owner
+from bridge.remembering.jobs import MemoryJobs
 from bridge.scheduler import Scheduler
 from bridge.session import memory_scope, session_of
 from bridge.sharing import Sharing

@@ -16,7 +16,8 @@ from agent.history import violations
 from agent.messages import ImageBlock, TextBlock
 from agent.provider import StopReason
 from agent.testing import calls, refusal
-from bridge import lanes, notices
+from bridge import lanes
+from bridge.runs import notices
 from channels.base import Address, Attachment
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
@@ -417,7 +418,7 @@ async def test_a_forward_is_not_the_rest_of_a_long_group_text(tmp_path: Path) ->
 async def test_an_answer_is_delivered_again_when_the_platform_was_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridge.delivery.WAITS_S", (0, 0, 0))
+    monkeypatch.setattr("bridge.runs.delivery.WAITS_S", (0, 0, 0))
     async with bed(tmp_path, ["Here."]) as it:
         it.channel.failures = [ChannelUnavailable("down"), ChannelUnavailable("still down")]
         assert await it.ask("hi") == "Here."

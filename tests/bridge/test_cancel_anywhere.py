@@ -14,7 +14,7 @@ from agent.history import repair, violations
 from agent.messages import JsonObject
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge.loading import load
+from bridge.runs.loading import load
 from tests.bridge.bed import Bed, bed
 
 MOST = 60  # accesses of the store in one turn; there are fewer

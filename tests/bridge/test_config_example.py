@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from bridge.config import load
+from bridge.configuration.schema import ANY_NAME, field_at, known_keys, section_at
 from bridge.limits.keys import BY_NAME
-from bridge.schema import ANY_NAME, field_at, known_keys, section_at
 from bridge.yaml_source import Path as KeyPath
 from bridge.yaml_source import dotted, parse
 

@@ -15,11 +15,11 @@ from agent.history import repair, violations
 from agent.messages import JsonObject, Message, ToolUseBlock, assistant_text, user_text
 from agent.testing import ScriptedProvider, calls, refusal
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge.chat_models import ModelChoice
-from bridge.compaction import Compaction
-from bridge.context_commands import ContextCommands
-from bridge.loading import INTERRUPTED_MARK, Asked, load
-from bridge.outage import Outages
+from bridge.commands.context import ContextCommands
+from bridge.models.chat_models import ModelChoice
+from bridge.runs.compaction import Compaction
+from bridge.runs.loading import INTERRUPTED_MARK, Asked, load
+from bridge.runs.outage import Outages
 from bridge.session import session_of
 from bridge.texts import Say
 from channels.base import Attachment

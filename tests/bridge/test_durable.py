@@ -18,7 +18,7 @@ from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge import lanes
 from bridge.inbound import entry
-from bridge.loading import load
+from bridge.runs.loading import load
 from channels.base import Attachment
 from channels.errors import ReplyRefused, Uncertain
 from channels.testing import PART_CHARACTERS, FakeChannel

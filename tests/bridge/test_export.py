@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.messages import ImageBlock, Message, TextBlock, ToolUseBlock, assistant_text, user_text
-from bridge.exporting import MOST_CHARACTERS, Words, documents
+from bridge.commands.exporting import MOST_CHARACTERS, Words, documents
 from bridge.log import Redactor
 from bridge.texts import Say, Texts
 from channels.errors import Unreachable

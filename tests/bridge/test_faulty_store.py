@@ -11,7 +11,7 @@ import pytest
 
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge import settling
+from bridge.runs import settling
 from channels.base import Attachment
 from channels.errors import NotStored
 from tests.bridge.bed import Bed, bed

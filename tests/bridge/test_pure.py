@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ProviderError, Refusal, RefusalKind
-from bridge.command_table import NAMES
+from bridge.commands.table import NAMES
 from bridge.errors import sentence
 from bridge.inbound import dump, load
 from bridge.session import memory_scope, session_of

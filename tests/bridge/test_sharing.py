@@ -12,10 +12,10 @@ import pytest
 from agent.messages import assistant_text, user_text
 from agent.provider import ModelRequest
 from agent.testing import ScriptedProvider, calls
-from bridge.chat_models import ModelChoice
+from bridge.chats.keep_days import clean_chats
 from bridge.config import Config
-from bridge.keep_days import clean_chats
-from bridge.memory_parts import MemoryGround, memory_parts
+from bridge.models.chat_models import ModelChoice
+from bridge.remembering.parts import MemoryGround, memory_parts
 from bridge.sharing import Sharing, group_fault
 from channels.base import Address, Sender
 from memory.chat_retention import ChatRetention
@@ -23,10 +23,10 @@ from memory.chats import ChatPlace, Move
 from memory.nights import Night
 from memory.scopes import SHARED, scope_of, scope_path
 from tests.bridge.bed import Bed, bed, chat_model
+from tests.bridge.chats.test_erasing import bytes_with, rows_with
+from tests.bridge.chats.test_keeper import moved
 from tests.bridge.memory_bed import memory_bed
 from tests.bridge.memory_models import faithful, notes
-from tests.bridge.test_chats import moved
-from tests.bridge.test_erasing import bytes_with, rows_with
 
 LISTED = ("fake:team", "fake:crew")
 FACT = "the launch is on Friday"

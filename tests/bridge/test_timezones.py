@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge import environment
+from bridge.configuration import environment
+from bridge.configuration.limit_layers import layers_of
 from bridge.limits.keys import TIMEZONE
-from bridge.limits.layers import layers_of
 from bridge.timezones import is_zone, system_zone, zone_hint
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.history import violations
 from agent.messages import Message, TextBlock, decode
-from bridge.loading import closed
+from bridge.runs.loading import closed
 from tests.crash.bot import LEDGER
 from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
 

@@ -33,11 +33,12 @@ from agent import retry
 from agent.errors import RefusalKind
 from agent.messages import JsonObject
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from bridge import app, delivery, outage
+from bridge import app
 from bridge.app import serve
 from bridge.config import load
 from bridge.log import Redactor, setup
-from bridge.signals import Signals
+from bridge.operation.signals import Signals
+from bridge.runs import delivery, outage
 from channels import supervise
 from channels.slack import catch_up
 from channels.slack.channel import SlackChannel

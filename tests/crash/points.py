@@ -24,8 +24,8 @@ from telegram.request import BaseRequest, HTTPXRequest
 
 from agent.calls import ModelCalls
 from bridge.agent_bridge import AgentBridge
-from bridge.delivery import Deliveries
-from bridge.turn import Turn
+from bridge.runs.delivery import Deliveries
+from bridge.runs.turn import Turn
 from channels.telegram.request import AiohttpRequest
 from memory import database
 

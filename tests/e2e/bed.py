@@ -12,9 +12,9 @@ from agent.messages import JsonObject
 from agent.settings import ModelSettings, PriceSettings, ProviderSettings
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.app import serve
+from bridge.configuration.settings import Channels, Config, Slack, Telegram
 from bridge.log import Redactor
-from bridge.settings import Channels, Config, Slack, Telegram
-from bridge.signals import Signals
+from bridge.operation.signals import Signals
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.llm import LlmServer
 from tests.servers.openai import OpenAIServer

@@ -33,7 +33,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    monkeypatch.setattr("bridge.guard.LOOK_S", 0.01)
+    monkeypatch.setattr("bridge.operation.guard.LOOK_S", 0.01)
     monkeypatch.setattr("channels.supervise.FIRST_WAIT_S", 0.01)
     monkeypatch.setattr("channels.supervise.LONGEST_WAIT_S", 0.01)
     async with TelegramServer() as telegram, SlackServer() as slack, llm_server() as llm:
@@ -54,7 +54,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 async def test_a_channel_that_is_down_is_told_in_the_other_one_and_its_return_in_both(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridge.guard.DOWN_AFTER", timedelta(0))
+    monkeypatch.setattr("bridge.operation.guard.DOWN_AFTER", timedelta(0))
     conflict = world.telegram.fail_next("getUpdates", status=409, count=10_000)
     world.telegram.end_poll()
     await world.slack.wait_for(lambda: world.dm.from_bot)
@@ -81,7 +81,7 @@ async def test_a_token_that_is_revoked_while_it_runs_is_told_with_its_reason(
 async def test_a_disk_that_is_nearly_full_is_told_on_every_channel(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridge.guard.LOW_BYTES", 10**18)
+    monkeypatch.setattr("bridge.operation.guard.LOW_BYTES", 10**18)
     await world.slack.wait_for(lambda: world.dm.from_bot)
     assert "is nearly full" in world.dm.from_bot[0].text
     await world.telegram.wait_for(lambda: any("nearly full" in text for text in world.chat.texts))

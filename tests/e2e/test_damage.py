@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aiohttp
 
-from bridge.settings import Config, Health
-from tests.bridge.test_health import free_port
+from bridge.configuration.settings import Config, Health
+from tests.bridge.operation.test_health import free_port
 from tests.e2e.bed import App, config, llm_server, telegram_settings
 from tests.servers.telegram import TelegramServer
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bridge.cli.running import ask_running
-from bridge.memory_jobs import CONSOLIDATION
+from bridge.remembering.jobs import CONSOLIDATION
 from memory.database import Database
 from memory.jobs import Jobs
 from tests.e2e.bed import config, llm_server, running, telegram_settings

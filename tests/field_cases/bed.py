@@ -37,9 +37,9 @@ from agent.settings import ProviderSettings
 from agent.testing import ScriptedProvider
 from agent.tools import Tool, ToolContext, ToolOutput, ToolSpec
 from bridge.agent_bridge import AgentBridge
-from bridge.chat_models import ModelChoice
+from bridge.models.chat_models import ModelChoice
 from bridge.parts import BridgeSettings
-from bridge.turn_plan import TurnSettings
+from bridge.runs.turn_plan import TurnSettings
 from memory.database import Database
 from tests.agent import bed as agent_bed
 from tests.bridge.bed import LIMITS, Bed, chat_model

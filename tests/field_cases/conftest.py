@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiolimiter import AsyncLimiter
 
-from bridge import delivery
+from bridge.runs import delivery
 from channels import supervise
 from channels.slack import reply as slack_reply
 from channels.slack.channel import SlackChannel

@@ -27,7 +27,7 @@ from agent.provider import ModelRequest
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge.lanes import ActiveRun
-from bridge.turn import Turn
+from bridge.runs.turn import Turn
 from memory.conversations import Conversations
 from tests.bridge.bed import Bed, bed
 from tests.e2e.bed import config, llm_server, running, telegram_settings

@@ -34,7 +34,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
-from bridge.loading import INTERRUPTED_MARK
+from bridge.runs.loading import INTERRUPTED_MARK
 from channels.base import Attachment
 from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_for, texts
 from tests.servers.llm import thinking, tool

@@ -27,10 +27,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent.messages import user_text
-from bridge.chat_models import ModelChoice
-from bridge.memory_parts import MemoryGround, MemoryParts, memory_parts
+from bridge.configuration.settings import Config
+from bridge.models.chat_models import ModelChoice
+from bridge.remembering.parts import MemoryGround, MemoryParts, memory_parts
 from bridge.session import memory_scope
-from bridge.settings import Config
 from channels.base import Address
 from memory.facts import facts, render
 from memory.flush import NOT_SAID
@@ -39,7 +39,7 @@ from memory.scopes import scope_path
 from tests.bridge.bed import chat_model
 from tests.bridge.memory_bed import SCOPE, memory_bed
 from tests.bridge.memory_models import faithful
-from tests.bridge.test_consolidation import write
+from tests.bridge.remembering.test_consolidation import write
 from tests.field_cases.bed import KINDS, Called, Chat, Kind, chat, provider_for, texts
 from tests.servers.llm import LlmRequest, tool
 

@@ -25,8 +25,8 @@ from agent.messages import ImageBlock, Message, assistant_text, user_text
 from agent.overflow import BOUNDARY
 from agent.settings import MAX_OUTPUT_TOKENS, ModelSettings
 from agent.tool_runner import MAX_RESULT_CHARACTERS
-from bridge.chat_models import chat_models
 from bridge.log import Redactor
+from bridge.models.chat_models import chat_models
 from tests.agent.bed import SIZES
 from tests.agent.providers import test_errors as wordings
 from tests.bridge.bed import LIMITS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.tools import Tool
-from bridge.settings import Config
+from bridge.configuration.settings import Config
 from memory.database import Database
 from tests.e2e.bed import App, config, llm_server, running, slack_settings, telegram_settings
 from tests.servers.llm import LlmServer

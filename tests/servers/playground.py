@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from bridge.app import serve
-from bridge.local_model import available
+from bridge.configuration.settings import Channels, Config
 from bridge.log import Redactor, setup
-from bridge.settings import Channels, Config
-from bridge.signals import Signals
+from bridge.models.local_model import available
+from bridge.operation.signals import Signals
 from tests.e2e.bed import config, slack_settings, telegram_settings
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer

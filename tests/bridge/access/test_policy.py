@@ -11,8 +11,8 @@ import pytest
 from bridge.access import Access, ChannelAccess
 from bridge.access.policy import Verdict
 from bridge.access.stores import AccessStores
+from bridge.configuration.settings import Channels, Config, Slack, Telegram
 from bridge.registry import access_rules
-from bridge.settings import Channels, Config, Slack, Telegram
 from channels.base import Address, Sender
 from channels.testing import FakeChannel
 from memory.admissions import Someone

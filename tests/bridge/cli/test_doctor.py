@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bridge.backup import file_name
 from bridge.cli import checks_here, packages
 from bridge.cli.doctor import doctor
 from bridge.cli.options import FAILED, FINE, Options
+from bridge.operation.backup import file_name
 from memory.chats import Chats, Move
 from memory.database import Database
 from memory.jobs import Ended, Jobs

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from agent.messages import JsonObject, assistant_text, user_text
+from bridge.chats.erase_verb import EraseVerb
 from bridge.cli.erase import erase
 from bridge.cli.options import FINE, CommandFailed, Options
+from bridge.configuration.storing import Storing
 from bridge.control import ControlRefused
-from bridge.data_folder import held
-from bridge.erase_verb import EraseVerb
-from bridge.storing import Storing
+from bridge.operation.data_folder import held
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
 from tests.bridge.bed import bed
-from tests.bridge.test_erasing import MINE, bytes_with, live, rows_with
+from tests.bridge.chats.test_erasing import MINE, bytes_with, live, rows_with
 
 PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)
 

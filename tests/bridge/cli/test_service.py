@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bridge.cli.service import unit
-from bridge.signals import PATIENCE_S
+from bridge.operation.signals import PATIENCE_S
 from tests.bridge.cli.scripted import environ, piped
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.telegram import TelegramServer

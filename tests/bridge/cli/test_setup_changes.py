@@ -15,7 +15,7 @@ from bridge.cli.setup_changes import Written, again, first, free_name
 from bridge.cli.setup_earlier import Earlier, read_earlier
 from bridge.cli.setup_files import env_text, write_private
 from bridge.config import Config, ConfigError, load
-from bridge.known_models import DEFAULTS, model_settings
+from bridge.configuration.known_models import DEFAULTS, model_settings
 
 TELEGRAM = Endpoint("telegram", "telegram", {"token": "123456:ABC"}, None)
 SLACK = Endpoint("slack", "slack", {"bot_token": "xoxb-1", "app_token": "xapp-1"}, None)

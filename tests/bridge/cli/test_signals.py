@@ -12,7 +12,7 @@ from subprocess import DEVNULL
 
 import pytest
 
-from bridge.signals import PATIENCE_S
+from bridge.operation.signals import PATIENCE_S
 from tests.bridge.cli.processes import FORKS, Process
 from tests.bridge.cli.scripted import environ, piped
 from tests.servers.anthropic import AnthropicServer

@@ -12,7 +12,7 @@ import pytest
 
 from agent.testing import ScriptedProvider
 from bridge.limits.chat_commands import span_in
-from bridge.policy_changes import ANNOUNCE
+from bridge.operation.policy_changes import ANNOUNCE
 from bridge.scheduler import Due, Scheduler
 from channels.base import Sender
 from memory.policies import PolicyPlace

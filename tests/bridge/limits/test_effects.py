@@ -12,12 +12,12 @@ import pytest
 
 from agent.messages import Message, ToolUseBlock
 from agent.testing import ScriptedProvider
-from bridge.keep_days import clean_chats
+from bridge.chats.keep_days import clean_chats
 from bridge.limits.keys import KEYS
 from memory.chat_retention import ChatRetention
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed, chat_model
-from tests.bridge.test_erasing import bytes_with, rows_with
+from tests.bridge.chats.test_erasing import bytes_with, rows_with
 
 GROUP = "team"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.gate import usd
+from bridge.limits.gate import usd
 from tests.bridge.bed import Bed, bed
 from tests.bridge.limits.test_effects import GROUP, ask, write
 

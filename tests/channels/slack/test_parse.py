@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridge.command_table import NAMES
+from bridge.commands.table import NAMES
 from channels.base import Address, Command, InboundMessage, Press, Sender
 from channels.slack.parse import COMMANDS, Bot, Person, asker, parse, people_in, time_of
 from tests.servers.slack import Message, SlackServer

@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 from telegram import BotCommand
 
-from bridge.command_table import MENU
+from bridge.commands.table import MENU
+from bridge.configuration.settings import Channels, Config, Telegram
 from bridge.registry import build_channels
-from bridge.settings import Channels, Config, Telegram
 from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
 from memory.chats import Chats

@@ -1,0 +1,126 @@
+"""Looks every few seconds whether something is wrong that owners have to know."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Final
+
+from agent.errors import RefusalKind
+from bridge.operation.alerts import Alerts, Cause
+from bridge.operation.watch import ChannelWatch
+from memory.errors import StoreError
+from memory.overview import LastRun
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 5.0
+DOWN_AFTER: Final = timedelta(minutes=1)  # connections break and come back
+LOW_BYTES: Final = 500_000_000
+ROOM_BYTES: Final = 600_000_000  # more than at the alert, so that it does not come and go
+_MEGA: Final = 1_000_000
+_REFUSALS: Final = {
+    RefusalKind.AUTH: "alert_provider_auth",
+    RefusalKind.QUOTA: "alert_provider_quota",
+}
+_ENDINGS: Final = frozenset({"done", "failed", "too_long"})  # not: interrupted by a stop
+
+
+def free_bytes(data: Path) -> int:
+    """What is free for the data folder. Raises `OSError`."""
+    return shutil.disk_usage(data).free
+
+
+MOST_FAULTS = 5  # of files of limits, that are told
+
+
+class Guard:
+    """`zone`: in which times are told."""
+
+    def __init__(
+        self,
+        watch: ChannelWatch,
+        alerts: Alerts,
+        zone: tzinfo,
+        free: Callable[[], int],
+        last_backup: Callable[[], Awaitable[LastRun | None]],
+        faults: Callable[[], list[str]],
+    ) -> None:
+        self._watch = watch
+        self._alerts = alerts
+        self._zone = zone
+        self._free = free
+        self._last_backup = last_backup
+        self._faults = faults
+        self._failed_at = ""  # the backup that was told of last
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look_at_channels()
+            try:
+                self.look_at_disk(await asyncio.to_thread(self._free))
+            except OSError as error:
+                log.warning("what is free on the disk cannot be known: %s", error.strerror)
+            try:
+                self.look_at_backup(await self._last_backup())
+            except StoreError as error:
+                log.warning("how the last backup ended cannot be known: %s", error)
+            self.look_at_limits()
+            await asyncio.sleep(LOOK_S)
+
+    def look_at_channels(self) -> None:
+        """A channel that does not receive for a minute, or gave up."""
+        for state in self._watch.look():
+            cause = Cause("channel", state.name)
+            if state.receiving:
+                self._alerts.clear(cause, name=state.name)
+            elif state.gave_up or datetime.now(UTC) - state.since >= DOWN_AFTER:
+                self._alerts.raise_(
+                    cause,
+                    "alert_channel_gave_up" if state.gave_up else "alert_channel",
+                    name=state.name,
+                    since=f"{state.since.astimezone(self._zone):%Y-%m-%d %H:%M}",
+                    reason=state.reason,
+                )
+
+    def look_at_disk(self, free: int) -> None:
+        """Under 500 MB."""
+        cause, megabytes = Cause("disk"), free // _MEGA
+        if free < LOW_BYTES:
+            self._alerts.raise_(cause, "alert_disk", free=megabytes)
+        elif free >= ROOM_BYTES:
+            self._alerts.clear(cause, free=megabytes)
+
+    def look_at_limits(self) -> None:
+        """Files of limits that changed nothing because of faults."""
+        cause, lines = Cause("limits"), self._faults()
+        if lines:
+            more = [f"… (+{len(lines) - MOST_FAULTS})"] if len(lines) > MOST_FAULTS else []
+            shown = "\n".join(f"`{line}`" for line in (*lines[:MOST_FAULTS], *more))
+            self._alerts.raise_(cause, "alert_limits", faults=shown)
+        else:
+            self._alerts.clear(cause)
+
+    def look_at_backup(self, last: LastRun | None) -> None:
+        """One that failed, once each."""
+        cause = Cause("backup")
+        if last is None or last.outcome not in _ENDINGS:
+            return
+        if last.outcome == "done":
+            self._alerts.clear(cause)
+        elif last.at != self._failed_at:
+            self._failed_at = last.at
+            self._alerts.raise_(cause, "alert_backup", reason=last.detail or last.outcome)
+
+    def provider_changed(self, provider: str, refusal: RefusalKind | None) -> None:
+        """A provider's breaker opened for this refusal; None: it answers."""
+        cause = Cause("provider", provider)
+        if refusal is None:
+            self._alerts.clear(cause, name=provider)
+        elif refusal in _REFUSALS:
+            self._alerts.raise_(cause, _REFUSALS[refusal], name=provider)

@@ -1,0 +1,243 @@
+"""The night of one scope: from its day files into `MEMORY.md`, as far as the gate lets it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, tzinfo
+from weakref import WeakValueDictionary
+
+from bridge.remembering.calls import Ask, CallFailed, CutOff, MemoryCalls, PutOff
+from memory.consolidate import Applied, apply, report
+from memory.consolidate import Night as Judged
+from memory.daily import DailyFiles
+from memory.fact_files import FactFiles, digest_of
+from memory.facts import Lines, facts, render
+from memory.flush import Note
+from memory.flush import notes as notes_of
+from memory.nights import Night, Nights, Unread
+from memory.proposal import (
+    INSTRUCTIONS,
+    MOST_NOTES,
+    Change,
+    ProposalRefused,
+    budget,
+    chunks,
+    prompt,
+    read_proposal,
+)
+from memory.tombstones import Forgotten, Tombstones
+
+log = logging.getLogger(__name__)
+
+MOST_REFUSED = (
+    3  # nights in a row whose proposals for the same notes are refused; then they are passed
+)
+LEAST_LOST = 1  # entries that may always go, however few there are
+
+
+@dataclass(frozen=True, slots=True)
+class NightStores:
+    """What a night reads and writes. `changed(scope)` hears that its `MEMORY.md` has changed."""
+
+    files: FactFiles
+    daily: DailyFiles
+    nights: Nights
+    tombstones: Tombstones
+    changed: Callable[[str], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One night so far. `lost`: entries that are gone."""
+
+    night: Night
+    before: int
+    lost: int = 0
+
+    def take(self, applied: Applied, found: str, left_as: str) -> None:
+        """What passed of a piece made of the file `found` the one `left_as`."""
+        night = self.night
+        if found == left_as:
+            found, left_as = night.found, night.left_as
+        elif night.left_as:
+            found = night.found if night.left_as == found else ""
+        self.lost += applied.lost
+        self.night = replace(
+            night,
+            added=night.added + applied.count("add"),
+            merged=night.merged + applied.count("merge"),
+            corrected=night.corrected + applied.count("correct"),
+            dropped=night.dropped + applied.count("drop"),
+            found=found,
+            left_as=left_as,
+        )
+
+
+class Consolidation:
+    """`most_lost`: the share of entries that a night may lose."""
+
+    def __init__(self, stores: NightStores, calls: MemoryCalls, most_lost: float) -> None:
+        self._stores = stores
+        self._calls = calls
+        self._most_lost = most_lost
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def night(self, scope: str, session: int, day: date, zone: tzinfo = UTC) -> Night:
+        """Work through what is new, and keep how it went. `session` pays for the calls; `day` is the
+        local date. Raises `OSError`, `StoreError`."""
+        lock = self._locks.setdefault(scope, asyncio.Lock())
+        async with lock:
+            night = await self._night(scope, session, day, zone)
+            await self._stores.nights.note(scope, night)
+        return night
+
+    @asynccontextmanager
+    async def paused(self, scope: str) -> AsyncGenerator[None]:
+        """No night works on the scope while inside."""
+        async with self._locks.setdefault(scope, asyncio.Lock()):
+            yield
+
+    async def _night(self, scope: str, session: int, day: date, zone: tzinfo) -> Night:
+        stores = self._stores
+        newest = await stores.nights.newest(scope)
+        failures = newest.failures if newest is not None else 0
+        unread = await stores.nights.unread(scope, day)
+        before = len(facts(await stores.files.load(scope)))
+        progress = _Progress(Night(day, "same", failures=failures), before)
+        try:
+            await self._read(scope, session, unread, zone, progress)
+        except PutOff as error:
+            return replace(progress.night, outcome="put_off", reason=str(error))
+        except CallFailed as error:
+            log.info("the memory of %s stays as it is: %s", scope, error)
+            failures = progress.night.failures + isinstance(error, CutOff)
+            reason = str(error)[:200]
+            return replace(progress.night, outcome="failed", reason=reason, failures=failures)
+        except ProposalRefused as error:
+            return await self._refused(scope, unread, error, progress.night)
+        await stores.nights.read(scope, [(part, len(part.data)) for part in unread])
+        night = replace(progress.night, failures=0)
+        return replace(night, outcome="changed") if _changes(night) else night
+
+    async def _read(
+        self,
+        scope: str,
+        session: int,
+        unread: Sequence[Unread],
+        zone: tzinfo,
+        progress: _Progress,
+    ) -> None:
+        """Ask about all notes in pieces, smaller ones where an answer was cut off. A single note whose
+        answer is cut off night after night is passed over: its day file keeps it. Raises as `_ask`."""
+        left = [note for part in unread for note in part.notes]
+        most = MOST_NOTES
+        while left:
+            piece = (await self._piece(scope, left))[:most]
+            try:
+                await self._ask(scope, session, piece, zone, progress)
+            except CutOff:
+                if len(piece) > 1:
+                    most = len(piece) // 2
+                    continue
+                if progress.night.failures + 1 < MOST_REFUSED:
+                    raise
+                progress.night = replace(progress.night, failures=0)
+            left, most = left[len(piece) :], min(MOST_NOTES, 2 * most)
+            await self._stores.nights.read(scope, _read_until(unread, piece[-1]))
+
+    async def _refused(
+        self, scope: str, unread: Sequence[Unread], error: ProposalRefused, night: Night
+    ) -> Night:
+        """The file stays. Notes that come to nothing night after night are passed over: they stay in
+        their day files."""
+        log.warning("the memory of %s: a proposal is refused: %s", scope, error.why)
+        await self._note_changes(scope, night.day, [f"- refused: {error.why.replace('_', ' ')}"])
+        failures = night.failures + 1
+        if failures >= MOST_REFUSED:
+            await self._stores.nights.read(scope, [(part, len(part.data)) for part in unread])
+            failures = 0
+        return replace(night, outcome="refused", reason=error.why, failures=failures)
+
+    async def _piece(self, scope: str, notes: Sequence[Note]) -> Sequence[Note]:
+        """As many notes as the model can read beside the entries."""
+        sizes = self._calls.model.sizes
+        known = render(await self._stores.files.load(scope))
+        room = max(0, self._calls.room - sizes.text(known) - sizes.text(INSTRUCTIONS))
+        return next(iter(chunks(notes, sizes.text, room)))
+
+    async def _ask(
+        self,
+        scope: str,
+        session: int,
+        notes: Sequence[Note],
+        zone: tzinfo,
+        progress: _Progress,
+    ) -> None:
+        """Ask about these notes, and carry out what passes. Raises `PutOff`, `CallFailed`,
+        `ProposalRefused`."""
+        stores, day = self._stores, progress.night.day
+        told, forgotten = await self._told(scope, notes)
+        while told:
+            shown = facts(await stores.files.load(scope))
+            text = prompt(shown, told, day)
+            ask = Ask(session, "consolidation", INSTRUCTIONS, text, budget(len(told)), zone)
+            answer = await self._calls.ask(ask)
+            before = (told, forgotten)
+            told, forgotten = await self._told(scope, notes)
+            if (told, forgotten) != before:
+                continue  # what was forgotten during the call comes back by nobody's answer
+            proposal = read_proposal(answer, len(told))
+            most = max(LEAST_LOST, int(progress.before * self._most_lost)) - progress.lost
+            judged = Judged(day, shown, told, forgotten, most)
+            applied, found, left_as = await self._apply(scope, proposal, judged)
+            progress.take(applied, found, left_as)
+            if applied.done:
+                await stores.changed(scope)
+            await self._note_changes(scope, day, report(applied, told))
+            return
+
+    async def _told(self, scope: str, notes: Sequence[Note]) -> tuple[list[Note], Forgotten]:
+        """The notes that still stand in their files and say nothing of what is to be forgotten; and
+        that."""
+        there: set[tuple[date, str, str]] = set()
+        for day in {note.day for note in notes}:
+            text = (await self._stores.daily.read(scope, day)).decode(errors="replace")
+            there |= {(day, note.who, note.text) for note in notes_of(text, day)}
+        forgotten = await self._stores.tombstones.of(scope)
+        standing = [note for note in notes if (note.day, note.who, note.text) in there]
+        return [note for note in standing if not forgotten.covers(note.text)], forgotten
+
+    async def _apply(
+        self, scope: str, proposal: Sequence[Change], judged: Judged
+    ) -> tuple[Applied, str, str]:
+        """What passes, by what is to be forgotten at the moment of the change; and digests of the file
+        before and after."""
+        loop, tombstones = asyncio.get_running_loop(), self._stores.tombstones
+
+        def change(lines: Lines) -> tuple[Lines, tuple[Applied, str, str]]:
+            # On a thread that holds the scope's lock: nothing is forgotten in between.
+            now = asyncio.run_coroutine_threadsafe(tombstones.of(scope), loop).result()
+            made, applied = apply(lines, proposal, replace(judged, forgotten=now))
+            return made, (applied, digest_of(lines), digest_of(made))
+
+        return await self._stores.files.change(scope, change)
+
+    async def _note_changes(self, scope: str, day: date, rows: Sequence[str]) -> None:
+        if rows:
+            at = f"{datetime.now(UTC):%H:%M} UTC"
+            text = "\n".join(("", f"## {at}", "", *rows, ""))
+            await self._stores.daily.note_changes(scope, day, text, self._stores.tombstones)
+
+
+def _read_until(unread: Sequence[Unread], last: Note) -> list[tuple[Unread, int]]:
+    """The files up to that note."""
+    whole = [(part, len(part.data)) for part in unread if part.day < last.day]
+    return [*whole, *((part, part.until(last)) for part in unread if part.day == last.day)]
+
+
+def _changes(night: Night) -> int:
+    return night.added + night.merged + night.corrected + night.dropped

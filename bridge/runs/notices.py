@@ -1,0 +1,158 @@
+"""What the bridge says outside of answers: notices, and the marks of messages that have to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from bridge.runs.stopping import key_of
+from bridge.texts import Say, Texts
+from channels.base import Button, Channel, InboundMessage, OutboundReply
+from channels.errors import ChannelError, ChannelUnavailable, Uncertain
+from memory.errors import StoreError
+from memory.inbox import Inbox
+
+UNMARK_AGAIN_S = (1.0, 5.0, 20.0, 0.0)  # after each try to take a mark away
+
+log = logging.getLogger(__name__)
+
+# Seconds between the tries of a sentence that may not have arrived: that it comes twice is better than
+# silence.
+AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+
+
+class Notices:
+    """Speaks to the sender of a message, in the chat's language or else in their own."""
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        texts: Texts,
+        language: Callable[[InboundMessage], str | None],
+        quiet: Callable[[InboundMessage], bool],
+        inbox: Inbox,
+    ) -> None:
+        """`language`: that of a message's chat, or None where each person's own counts. `quiet`:
+        whether its chat wants no sound now."""
+        self._channels = channels
+        self._texts = texts
+        self._language = language
+        self.quiet = quiet
+        self._inbox = inbox
+        self._marking: dict[tuple[str, str, str], asyncio.Event] = {}  # reactions on their way
+        self._unmarked: set[tuple[str, str, str]] = set()  # which the platform has refused to mark
+
+    def language(self, message: InboundMessage) -> str:
+        """The language in which the message is answered."""
+        return self._texts.language(self._language(message), message.sender.language)
+
+    def say(self, message: InboundMessage) -> Say:
+        """The catalogue in that language, for the message's channel."""
+        channel = self._channels[message.address.channel]
+        return Say(self._texts, self.language(message), channel.capabilities)
+
+    async def reply(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
+    ) -> None:
+        """A reply to the message, until it is there; a chat that cannot have it is only logged."""
+        for wait_s in (*AGAIN_S, None):
+            told = await self._try(message, sentence, buttons)
+            if told is not None or wait_s is None:
+                return
+            await asyncio.sleep(wait_s)
+
+    async def tell(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
+    ) -> bool:
+        """One try, and whether it arrived."""
+        return bool(await self._try(message, sentence, buttons))
+
+    async def _try(
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button]
+    ) -> bool | None:
+        """Whether it arrived; None when nobody can say, or it may arrive later."""
+        channel = self._channels[message.address.channel]
+        silent = self.quiet(message)
+        sink = channel.open_reply(message.address, reply_to=message.message_id or None)
+        try:
+            delivered = await sink.finish(_reply(sentence, buttons, silent=silent))
+        except (Uncertain, ChannelUnavailable) as error:
+            log.warning("a notice may not have arrived: %s", error)
+            return None
+        except ChannelError as error:
+            log.warning("a notice could not be delivered: %s", error)
+            return False
+        return delivered.complete
+
+    async def answer(
+        self,
+        message: InboundMessage,
+        sentence: str | None,
+        buttons: Sequence[Button] = (),
+        *,
+        spent: bool = False,
+    ) -> None:
+        """Answer a command or press; a press is always answered, so that its button comes to rest."""
+        if message.press is not None:
+            channel = self._channels[message.address.channel]
+            await channel.answer_press(message, sentence or "", spent=spent)
+        elif sentence:
+            await self.reply(message, sentence, buttons)
+
+    async def replace(self, message: InboundMessage, reply: OutboundReply) -> bool:
+        """Put a reply in the place of the message that was pressed; whether that could be."""
+        return await self._channels[message.address.channel].replace(message, reply)
+
+    async def waits(self, message: InboundMessage) -> None:
+        """Acknowledge a message that has to wait: by a reaction, else by a short line."""
+        if not await self.seen(message):
+            self._unmarked.add(_place_of(message))
+            await self.reply(message, self.say(message)("waiting"))
+
+    async def seen(self, message: InboundMessage) -> bool:
+        """Acknowledge it by a reaction; whether the platform took that."""
+        channel = self._channels[message.address.channel]
+        marked = self._marking[_place_of(message)] = asyncio.Event()
+        try:
+            await self._keep(message, marked=True)
+            return await channel.mark_waiting(message.address, message.message_id, True)
+        finally:
+            del self._marking[_place_of(message)]
+            marked.set()
+
+    async def waits_no_more(self, message: InboundMessage) -> None:
+        """Take the reaction away; never before it is there. Where the platform does not take that, it
+        is tried again for a while."""
+        marked = self._marking.get(_place_of(message))
+        if marked is not None:
+            await marked.wait()
+        channel = self._channels[message.address.channel]
+        for pause_s in self._pauses_s(message):
+            if await channel.mark_waiting(message.address, message.message_id, False):
+                break
+            await asyncio.sleep(pause_s)
+        await self._keep(message, marked=False)
+
+    def _pauses_s(self, message: InboundMessage) -> Sequence[float]:
+        """After each try; one that was refused may be there all the same."""
+        place = _place_of(message)
+        if place not in self._unmarked:
+            return UNMARK_AGAIN_S
+        self._unmarked.discard(place)
+        return (0.0,)
+
+    async def _keep(self, message: InboundMessage, *, marked: bool) -> None:
+        """For whoever starts after a crash. A mark that cannot be kept is a mark all the same."""
+        try:
+            await self._inbox.mark(key_of(message), marked)
+        except StoreError as error:
+            log.warning("a mark of waiting is not stored: %s", error)
+
+
+def _reply(sentence: str, buttons: Sequence[Button], *, silent: bool) -> OutboundReply:
+    return OutboundReply(sentence, buttons=tuple(buttons), silent=silent)
+
+
+def _place_of(message: InboundMessage) -> tuple[str, str, str]:
+    return (message.address.channel, message.address.chat, message.message_id)

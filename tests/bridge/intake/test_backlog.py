@@ -1,0 +1,175 @@
+"""After a long outage: private chats get all answers, groups each person's newest, none in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.inbound import entry
+from bridge.intake.backlog import LONG, Missed, is_old, sort_out
+from bridge.intake.chat_rules import ChatRules
+from channels.base import Address, InboundMessage, Sender
+from channels.errors import ChannelUnavailable
+from memory.backlog import MissedRow
+from tests.bridge.bed import Bed, bed
+
+TEAM: dict[str, object] = {"chat": "team", "private": False}
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def missed(
+    number: int,
+    minutes: float,
+    person: str = "ana",
+    *,
+    private: bool = False,
+    run: str | None = None,
+) -> Missed:
+    message = InboundMessage(
+        Address("fake", "bot", "team", None, private),
+        f"m:{number}",
+        str(number),
+        Sender(person, person.title()),
+        NOW - timedelta(minutes=minutes),
+        f"q{number}",
+    )
+    return Missed(MissedRow(number, "fake:bot:team", "", run), message)
+
+
+def numbers(found: Sequence[Missed]) -> list[int]:
+    return [one.row.id for one in found]
+
+
+def test_in_a_group_each_persons_newest_question_stays() -> None:
+    waiting = [missed(1, 90), missed(2, 80, "bo"), missed(3, 70), missed(4, 60)]
+    found = sort_out(waiting, NOW)
+    assert numbers(found.old) == [1, 2, 3, 4]
+    assert numbers(found.aside) == [1, 3]
+
+
+def test_a_question_that_came_after_the_outage_makes_older_ones_of_that_person_wait() -> None:
+    found = sort_out([missed(1, 90), missed(2, 5), missed(3, 4)], NOW)
+    assert numbers(found.aside) == [1]
+
+
+def test_a_private_chat_and_a_short_outage_set_nothing_aside() -> None:
+    assert sort_out([missed(1, 90, private=True), missed(2, 80, private=True)], NOW).aside == ()
+    found = sort_out([missed(1, 29), missed(2, 28)], NOW)
+    assert (found.old, found.aside) == ((), ())
+
+
+def test_what_a_run_has_begun_and_the_begin_of_a_cut_text_are_not_set_aside() -> None:
+    begun = missed(1, 90, run="r1")
+    cut = missed(2, 80)
+    cut = replace(cut, message=replace(cut.message, more_expected_s=2.0))
+    rest = missed(3, 80 - 1 / 60)
+    assert sort_out([begun, cut, rest], NOW).aside == ()
+    assert numbers(sort_out([begun, cut, missed(3, 70)], NOW).aside) == [2]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 120),
+            st.sampled_from(["ana", "bo", "cleo"]),
+            st.sampled_from([None, None, "r1"]),
+        ),
+        max_size=12,
+    )
+)
+def test_nobody_is_left_without_an_answer_and_nothing_new_or_begun_waits(
+    asked: list[tuple[int, str, str | None]],
+) -> None:
+    by_time = sorted(asked, key=lambda one: -one[0])
+    waiting = [missed(i, minutes, who, run=run) for i, (minutes, who, run) in enumerate(by_time)]
+    aside = sort_out(waiting, NOW).aside
+    answered = [one for one in waiting if one not in aside]
+    assert {one.message.sender.id for one in waiting} == {one.message.sender.id for one in answered}
+    for person in ("ana", "bo", "cleo"):
+        own = [one for one in waiting if one.message.sender.id == person]
+        assert not own or own[-1] in answered
+    assert all(is_old(one.message, NOW) and one.row.run_id is None for one in aside)
+
+
+# In the bridge ------------------------------------------------------------------------------------
+
+
+async def ask_late(bed: Bed, text: str, person: str, minutes: float, **where: object) -> None:
+    plain = bed.channel.message(text, person=person, **where)  # type: ignore[arg-type]
+    late = replace(plain, sent_at=datetime.now(UTC) - timedelta(minutes=minutes))
+    await bed.bridge.receive(late)
+
+
+async def test_a_group_gets_one_notice_with_a_button_that_asks_the_rest(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A", "B", "C", "D"], scope="one_per_person") as made:
+        for minutes, person, text in (
+            (90, "ana", "1"),
+            (80, "bo", "2"),
+            (70, "ana", "3"),
+            (60, "ana", "4"),
+        ):
+            await ask_late(made, text, person, minutes, **TEAM)
+        await made.until(lambda: len(made.channel.finals) == 3)
+        await made.bridge.idle()
+        notice = made.channel.replies[0]
+        assert notice.final is not None
+        assert "set aside: 2" in notice.final
+        asked = [request.messages[-1].text for request in made.provider.requests]
+        assert sorted(asked) == ["[Ana#1] 4", "[Bo#1] 2"]
+        await made.bridge.receive(made.channel.press(notice, person="bo"))
+        await made.until(lambda: len(made.channel.finals) == 4)
+        await made.bridge.idle()
+        assert made.said()[-1] == ("user", "[Ana#1] 1\n\n3")
+        await made.bridge.receive(made.channel.press(notice, person="bo"))
+        await made.bridge.idle()
+        assert made.channel.notices == ["Asked after all: 2.", "There is nothing left to ask."]
+
+
+async def test_a_private_chat_gets_one_notice_and_all_answers_in_order(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A", "B"]) as made:
+        await ask_late(made, "first", "ana", 120)
+        await ask_late(made, "second", "ana", 60)
+        await made.until(lambda: len(made.channel.finals) == 2)
+        await made.bridge.idle()
+        assert made.channel.finals[0].startswith("I could not answer for a while.")
+        assert made.said()[-1] == ("user", "first\n\nsecond")
+        await ask_late(made, "third", "ana", 45)
+        await made.until(lambda: len(made.channel.finals) == 3)
+        await made.bridge.idle()
+        assert made.channel.finals[-1] == "B", "one notice is enough"
+
+
+async def test_questions_found_at_a_start_are_sorted_out_too(tmp_path: Path) -> None:
+    async with bed(tmp_path) as made:
+        for minutes, text in ((90, "old"), (60, "new")):
+            plain = made.channel.message(text, person="ana", **TEAM)  # type: ignore[arg-type]
+            late = replace(plain, sent_at=datetime.now(UTC) - timedelta(minutes=minutes))
+            place = ChatRules(made.services.policies).place(late, made.bridge.talks)
+            await made.services.inbox.put(entry(late, place, "turn"))
+        await made.bridge.resume()
+        await made.until(lambda: len(made.channel.finals) == 2)
+        await made.bridge.idle()
+        assert "set aside: 1" in made.channel.finals[0]
+        assert made.said()[-1] == ("user", "[Ana#1] new")
+
+
+async def test_what_nobody_could_be_told_of_is_not_set_aside(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A"]) as made:
+        made.channel.failures.append(ChannelUnavailable("not now"))
+        await ask_late(made, "old", "ana", 90, **TEAM)
+        await ask_late(made, "new", "ana", 60, **TEAM)
+        await made.until(lambda: made.channel.finals)
+        await made.bridge.idle()
+        assert made.said()[-1] == ("user", "[Ana#1] old\n\nnew")
+
+
+async def test_a_new_question_is_answered_without_a_word(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A"]) as made:
+        await ask_late(made, "hi", "ana", LONG.total_seconds() / 60 - 1)
+        await made.until(lambda: made.channel.finals)
+        assert made.channel.finals == ["A"]
