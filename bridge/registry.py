@@ -37,7 +37,8 @@ def build_channels(config: Config, texts: Texts, chats: Chats) -> dict[str, Chan
 
 
 def access_rules(config: Config) -> dict[str, ChannelAccess]:
-    """Who may talk, by channel. Whoever sits at the terminal runs the bot and is its owner."""
+    """Who may talk and set limits, by channel. Whoever sits at the terminal runs the bot and is its
+    owner."""
     rules = {"console": ChannelAccess(terminal=True)}
     telegram, slack = config.channels.telegram, config.channels.slack
     if telegram is not None:
@@ -56,6 +57,7 @@ def access_rules(config: Config) -> dict[str, ChannelAccess]:
             guests=slack.guests,
             other_organizations=slack.other_organizations,
             shared_channels=slack.shared_channels,
+            managers=frozenset(slack.managers),
         )
     return rules
 

@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 DEBOUNCE_MS = 200  # changes that come together are one
 
 _WHOLE = frozenset(("defaults", "ceilings", "people", "conversation", "who_can_stop"))
-# Who may talk, in a channel's section: all that `access_rules` reads.
+# Who may talk and set limits, in a channel's section: all that `access_rules` reads.
 ACCESS = frozenset(
     (
         *("owners", "allowed", "access", "members_of", "workspace_members"),
-        *("guests", "other_organizations", "shared_channels"),
+        *("guests", "other_organizations", "shared_channels", "managers"),
     )
 )
 _SINGLE = frozenset(

@@ -9,7 +9,7 @@ are Markdown; a channel renders them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -147,10 +147,13 @@ class Channel(Protocol):
         """Who belongs where, asked of the platform."""
         ...
 
-    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+    async def is_admin(
+        self, to: Address, person: str, *, managing: bool = False, named: Collection[str] = ()
+    ) -> bool | None:
         """Whether the platform says that the person administers this chat (Slack: the workspace);
-        `managing`: and may change what it is (Telegram: its info). None when it does not answer.
-        Never raises."""
+        `managing`: and may change what it is (Telegram: its info), or is one of `named`, the people
+        and, where the platform has them, groups of people who may do so besides. None when it does
+        not answer. Never raises."""
         ...
 
     async def private_with(self, to: Address, person: str) -> Address | None:

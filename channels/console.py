@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -164,7 +164,9 @@ class ConsoleChannel:
         """Nobody else is there."""
         return Alone()
 
-    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool:
+    async def is_admin(
+        self, to: Address, person: str, *, managing: bool = False, named: Collection[str] = ()
+    ) -> bool:
         """Whoever sits at the terminal."""
         return True
 

@@ -26,7 +26,7 @@ class ChannelAccess:
     `owners`, and `allowed` people and chats, by id. `open`: everybody may talk. `members_of`: chats
     whose members may talk, there and in private (an empty one: the workspace's full members). `guests`,
     `other_organizations`, `shared_channels`: let in like full members and inner channels. `terminal`:
-    whoever sits at it owns the bot.
+    whoever sits at it owns the bot. `managers`: people, and Slack's user groups, who may set limits.
     """
 
     owners: frozenset[str] = frozenset()
@@ -37,6 +37,7 @@ class ChannelAccess:
     other_organizations: bool = False
     shared_channels: bool = False
     terminal: bool = False
+    managers: frozenset[str] = frozenset()
 
     @property
     def named(self) -> frozenset[str]:

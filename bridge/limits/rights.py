@@ -16,8 +16,8 @@ NO_EVERY = timedelta(hours=1)  # somebody who may not is told so
 
 
 class LimitRights:
-    """Owners everywhere, and in a group those of its admins who may change what it is, and the chat's
-    `editors` as long as they are in it."""
+    """Owners everywhere, and in a group those of its admins who may change what it is, whom the
+    configuration names as managers, and the chat's `editors` as long as they are in it."""
 
     def __init__(
         self,
@@ -46,7 +46,8 @@ class LimitRights:
             is_in = await channel.membership.is_in(address, person)
             if is_in is not False:
                 return is_in
-        return await channel.is_admin(address, person, managing=True)
+        named = self._access.rules(address.channel).managers
+        return await channel.is_admin(address, person, managing=True, named=named)
 
     async def no(
         self, address: Address, person: str, may: bool | None, say: Say, *, always: bool = False

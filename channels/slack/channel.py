@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import Final
 from weakref import WeakSet
 
@@ -200,11 +201,13 @@ class SlackChannel:
             return code in _DONE_ALREADY
         return True
 
-    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+    async def is_admin(
+        self, to: Address, person: str, *, managing: bool = False, named: Collection[str] = ()
+    ) -> bool | None:
         """Whether the person is an admin or owner of the workspace; `managing`: or has made the
-        channel, or is named in `managers`. Asked anew each time."""
+        channel, or is `named`, or in a user group (S…) that is. Asked anew each time."""
         if managing:
-            return await manages(self._api, to, person, self._settings.managers)
+            return await manages(self._api, to, person, named)
         return await administers(self._api, to.account, person)
 
     async def answer_press(

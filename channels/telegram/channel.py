@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from telegram import BotCommand, ReactionTypeEmoji
 from telegram.constants import BotCommandLimit, CallbackQueryLimit, ReactionEmoji
@@ -228,13 +228,17 @@ class TelegramChannel:
         """Telegram has none."""
         return False
 
-    async def is_admin(self, to: Address, person: str, *, managing: bool = False) -> bool | None:
+    async def is_admin(
+        self, to: Address, person: str, *, managing: bool = False, named: Collection[str] = ()
+    ) -> bool | None:
         """Whether Telegram lists the person among the administrators of the group; `managing`: those
-        who may change its info. About one member a bot is told for certain only where it is an
-        administrator itself; the list it always gets. Whoever writes as the group is one of them,
-        anonymously."""
+        who may change its info, and who is `named`. About one member a bot is told for certain only
+        where it is an administrator itself; the list it always gets. Whoever writes as the group is
+        one of them, anonymously."""
         if to.private or person == to.chat:
             return not to.private
+        if managing and person in named:
+            return True
         try:
             admins = await self._api.bot.get_chat_administrators(int(to.chat))
         except TelegramError as error:

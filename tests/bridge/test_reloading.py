@@ -35,9 +35,9 @@ channels:
 class Files:
     """A configuration that changes."""
 
-    def __init__(self, folder: Path, it: Bed) -> None:
+    def __init__(self, folder: Path, it: Bed, first: str = FIRST) -> None:
         self.path = folder / "config.yaml"
-        self.path.write_text(FIRST)
+        self.path.write_text(first)
         config = load(self.path, {})
         price = config.models["m"].price
         assert price is not None
@@ -100,12 +100,22 @@ async def test_who_may_talk_is_taken_over_and_how_to_connect_is_not(tmp_path: Pa
         assert files.admitted[1]["telegram"] == ChannelAccess()
 
 
+async def test_slacks_managers_are_taken_over(tmp_path: Path) -> None:
+    slack = "  slack: {bot_token: xoxb-1, app_token: xapp-1, managers: [%s]}\n"
+    async with bed(tmp_path) as it:
+        files = Files(tmp_path, it, FIRST + slack % "")
+        await files.change(FIRST + slack % "U0ANA00001, S0LEADS001")
+        assert files.reloading.restart == ()
+        (rules,) = files.admitted
+        assert rules["slack"].managers == {"U0ANA00001", "S0LEADS001"}
+
+
 def test_all_that_rules_of_access_are_made_of_is_taken_over() -> None:
     ours = {
         "slack": set(SlackSettings.model_fields),
         "telegram": set(TelegramSettings.model_fields),
     }
-    connecting = {"token", "bot_token", "app_token", "signing_secret", "http_port", "managers"}
+    connecting = {"token", "bot_token", "app_token", "signing_secret", "http_port"}
     assert ours["slack"] | ours["telegram"] == ACCESS | connecting | {"base_url", "proxy"}
 
 

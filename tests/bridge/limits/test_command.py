@@ -16,7 +16,7 @@ from bridge.limits.reading import read
 from bridge.texts import Texts
 from channels.base import Address
 from memory.policies import PolicyPlace
-from tests.bridge.bed import Bed, bed
+from tests.bridge.bed import RULES, Bed, bed
 from tests.bridge.limits.test_effects import GROUP, write
 
 
@@ -46,6 +46,18 @@ async def test_everybody_sees_use_and_values(tmp_path: Path) -> None:
         assert "You today: 1.00 of 10.00 USD" in shown, "a third of the group's day"
         assert "Your questions today: 1 of 5" in shown
         assert "`cost_per_day_usd: 30.00`" in shown
+
+
+async def test_whom_the_configuration_names_may_set_limits_as_long_as_it_does(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.admins = set()
+        it.access.change({"fake": replace(RULES, managers=frozenset({"bo"}))})
+        assert "not set → 0.50" in await limits(it, "set cost_per_day_usd 0.50", person="bo")
+        assert group_file(tmp_path).read_text() == "cost_per_day_usd: 0.50\n"
+        it.access.change({"fake": RULES})
+        assert "Only admins" in await limits(it, "set cost_per_day_usd default", person="bo")
 
 
 async def test_an_admin_sets_a_key_and_it_holds_from_the_next_message_on(tmp_path: Path) -> None:

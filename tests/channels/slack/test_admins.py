@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from channels.base import Address
 from channels.slack.api import SlackApi
 from channels.slack.channel import SlackChannel
 from channels.slack.manifest import SCOPES
 from channels.slack.people import administers
-from channels.slack.settings import SlackSettings
 from tests.servers.slack import SlackServer
 
 
@@ -116,20 +114,20 @@ async def test_who_has_made_the_channel_manages_it_while_a_full_member_of_both(
     assert await channel.is_admin(place, ana.id, managing=True) is None
 
 
-async def test_whom_the_operator_names_manages_also_by_a_user_group(server: SlackServer) -> None:
+async def test_whom_the_operator_names_manages_also_by_a_user_group(
+    server: SlackServer, channel: SlackChannel
+) -> None:
     ana, bo, cleo = server.user("Ana"), server.user("Bo"), server.user("Cleo")
     server.user_groups["S0LEADS001"] = [bo]
-    settings = SlackSettings(
-        bot_token=SecretStr(server.bot_token),
-        app_token=SecretStr(server.app_token),
-        base_url=server.base_url,
-        managers=(ana.id, "S0LEADS001"),
-    )
-    channel = SlackChannel(settings)
     place = Address("slack", server.team_id, server.channel("c").id, None, private=False)
-    assert await channel.is_admin(place, ana.id, managing=True)
-    assert await channel.is_admin(place, bo.id, managing=True)
-    assert await channel.is_admin(place, cleo.id, managing=True) is False
+
+    async def manages(person: str) -> bool | None:
+        named = {ana.id, "S0LEADS001"}
+        return await channel.is_admin(place, person, managing=True, named=named)
+
+    assert await manages(ana.id)
+    assert await manages(bo.id)
+    assert await manages(cleo.id) is False
+    assert await channel.is_admin(place, ana.id, managing=True) is False, "who is named no more"
     server.user_groups.clear()
-    assert await channel.is_admin(place, bo.id, managing=True) is None
-    await channel.aclose()
+    assert await manages(bo.id) is None
