@@ -97,7 +97,7 @@ class Authors:
         """Whether nobody, and no night, has changed the memory after that."""
         later = await self._database.read(
             "SELECT 1 FROM memory_changes WHERE scope = :scope AND id > :id UNION ALL"
-            " SELECT 1 FROM nights WHERE scope = :scope AND outcome = 'changed' AND at > :at",
+            " SELECT 1 FROM nights WHERE scope = :scope AND changed_at > :at",
             {"scope": chat.scope, "id": change.id, "at": change.at},
         )
         return not later

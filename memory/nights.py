@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import operator
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +39,11 @@ class Night:
     failures: int = 0
     found: str = ""
     left_as: str = ""
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many entries it has added, merged, corrected and dropped."""
+        return self.added, self.merged, self.corrected, self.dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +128,34 @@ class Nights:
                 await self.read(scope, [(Unread(day, data, ()), _left_of(head, data))])
 
     async def note(self, scope: str, night: Night) -> None:
-        """Keep how it went. One that changed something is to be told; until then it stands. With what
-        else was done for the same day it is taken back as one."""
+        """Keep how it went. What it changed, however it ended, is to be told together with what was not
+        told before; until then it stands. With that, and with what else was done for the same day, it
+        is taken back as one."""
+        day, at = night.day.isoformat(), stamp()
 
         def op(connection: sqlite3.Connection) -> None:
-            found, left_as = night.found, night.left_as
+            owed, found, left_as = night.counts, night.found, night.left_as
+            changed_day, changed_at = (day, at) if any(owed) else ("", "")
             earlier = connection.execute(
-                "SELECT found, left_as FROM nights WHERE scope = ? AND day = ?",
-                (scope, night.day.isoformat()),
+                "SELECT * FROM nights WHERE scope = ?", (scope,)
             ).fetchone()
-            if earlier is not None and found in ("", earlier["left_as"]):
-                found, left_as = earlier["found"], left_as or earlier["left_as"]
+            if earlier is not None and not any(owed):
+                found, left_as = earlier["found"], earlier["left_as"]
+                changed_day, changed_at = earlier["changed_day"], earlier["changed_at"]
+            elif earlier is not None:
+                together = not earlier["told"] or earlier["changed_day"] == day
+                found = earlier["found"] if together and found == earlier["left_as"] else found
+            if earlier is not None and not earlier["told"]:
+                owed = _sum(owed, _owed(earlier["owed"]))
             values = (
-                *(scope, night.day.isoformat(), stamp(), night.outcome, night.reason),
-                *(night.added, night.merged, night.corrected, night.dropped, night.failures),
-                *(int(night.outcome != "changed"), found, left_as),
+                *(scope, day, at, night.outcome, night.reason, *night.counts, night.failures),
+                *(int(not any(owed)), found, left_as, json.dumps(owed), changed_day, changed_at),
             )
             connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
             connection.execute(
                 "INSERT INTO nights (scope, day, at, outcome, reason, added, merged, corrected,"
-                " dropped, failures, told, found, left_as)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " dropped, failures, told, found, left_as, owed, changed_day, changed_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
 
@@ -157,9 +171,10 @@ class Nights:
         return _night(rows[0]) if rows else None
 
     async def traces(self, scope: str, day: date) -> tuple[str, str] | None:
-        """What the night of that day found and left of `MEMORY.md`, None where another was newer."""
+        """What the night of that day, and those that were told with it, found and left of `MEMORY.md`;
+        None where another one has changed something since."""
         rows = await self._database.read(
-            "SELECT found, left_as FROM nights WHERE scope = ? AND day = ?",
+            "SELECT found, left_as FROM nights WHERE scope = ? AND changed_day = ?",
             (scope, day.isoformat()),
         )
         return (str(rows[0][0]), str(rows[0][1])) if rows else None
@@ -170,7 +185,7 @@ class Nights:
             return await self.to_tell(chat.scope, since)
         rows = await self._database.read(
             "SELECT day, outcome, reason, added, merged, corrected, dropped, failures, at FROM nights"
-            " WHERE scope = ? AND outcome = 'changed' AND at >= ?",
+            " WHERE scope = ? AND added + merged + corrected + dropped > 0 AND at >= ?",
             (SHARED, stamp(since)),
         )
         if not rows:
@@ -181,22 +196,38 @@ class Nights:
         return _night(rows[0]) if fresh else None
 
     async def to_tell(self, scope: str, since: datetime) -> Night | None:
-        """A night that changed something, was not told, and ended after `since`; told with this."""
+        """What nights have changed that was not told, the newest of them after `since`; told with this.
+        It has the day by which that is taken back."""
         rows = await self._database.read(
-            "SELECT 1 FROM nights WHERE scope = ? AND told = 0 AND at >= ?", (scope, stamp(since))
+            "SELECT 1 FROM nights WHERE scope = ? AND told = 0 AND changed_at >= ?",
+            (scope, stamp(since)),
         )
         if not rows:
             return None
 
         def op(connection: sqlite3.Connection) -> Night | None:
             row = connection.execute(
-                "UPDATE nights SET told = 1 WHERE scope = ? AND told = 0 RETURNING day, outcome,"
-                " reason, added, merged, corrected, dropped, failures",
+                "UPDATE nights SET told = 1 WHERE scope = ? AND told = 0"
+                " RETURNING changed_day, owed",
                 (scope,),
             ).fetchone()
-            return None if row is None else _night(row)
+            if row is None:
+                return None
+            return Night(date.fromisoformat(row[0]), "changed", "", *_owed(row[1]))
 
         return await self._database.write(op)
+
+
+def _owed(text: str) -> tuple[int, int, int, int]:
+    added, merged, corrected, dropped = json.loads(text)
+    return added, merged, corrected, dropped
+
+
+def _sum(
+    some: tuple[int, int, int, int], more: tuple[int, int, int, int]
+) -> tuple[int, int, int, int]:
+    added, merged, corrected, dropped = map(operator.add, some, more)
+    return added, merged, corrected, dropped
 
 
 def _left_of(head: bytes, data: bytes) -> int:

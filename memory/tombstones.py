@@ -103,7 +103,7 @@ def forgotten_in(connection: sqlite3.Connection, scope: str) -> Forgotten:
 def bury(connection: sqlite3.Connection, scope: str, sayings: Collection[str]) -> None:
     """From now on these are forgotten. For use inside a write. Repeats are harmless."""
     connection.executemany(
-        "INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO tombstones (scope, hash, words, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [(scope, hash_of(saying), saying, stamp()) for saying in sayings if saying],
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 from memory.nights import Night
 from tests.bridge.bed import bed
 
+DAY = timedelta(days=1)
 NIGHT = Night(date(2026, 11, 30), "changed", added=3, merged=1, dropped=1)
 
 
@@ -21,6 +22,29 @@ async def test_the_next_answer_says_it_and_no_other(tmp_path: Path) -> None:
         assert said == "one\n\n_Overnight: 3 added, 1 merged, 1 dropped_"
         assert [button.label for button in it.channel.replies[-1].buttons] == ["Show", "Undo"]
         assert await it.ask("and?") == "two"
+
+
+async def test_what_was_not_told_of_earlier_nights_is_told_with_the_next_and_taken_back_with_it(
+    tmp_path: Path,
+) -> None:
+    """Nobody wrote for days; one night was cut short in its middle, one found nothing."""
+    async with bed(tmp_path, ["one", "two"]) as it:
+        scope = f"person:fake:{it.channel.message('hi').address.account}:1"
+        nights = it.services.memory.nights
+        await nights.note(scope, replace(NIGHT, found="a", left_as="b"))
+        cut = replace(NIGHT, day=NIGHT.day + DAY, outcome="put_off", found="b", left_as="c")
+        await nights.note(scope, cut)
+        await nights.note(scope, Night(NIGHT.day + 2 * DAY, "same"))
+        said = await it.ask("hi")
+        assert said == "one\n\n_Overnight: 6 added, 2 merged, 2 dropped_"
+        assert it.channel.replies[-1].buttons[1].value == "night:2026-12-01"
+        assert await nights.traces(scope, cut.day) == ("a", "c")
+        await nights.note(scope, Night(NIGHT.day + 3 * DAY, "same"))
+        assert await it.ask("and?") == "two"
+        assert await nights.traces(scope, cut.day) == ("a", "c")
+        newest = await nights.newest(scope)
+        assert newest is not None
+        assert (newest.outcome, newest.added) == ("same", 0)
 
 
 async def test_it_is_said_in_the_persons_language(tmp_path: Path) -> None:
