@@ -136,12 +136,12 @@ class PolicyFiles:
             return raw.decode("utf-8", "replace")
         return "" if _signature(self.path(place)) is None else (await self._store.get(place)).text
 
-    def faulty(self) -> list[str]:
-        """Faults of files instead of which an earlier text holds: `file:line:column key: problem`."""
+    def faulty(self) -> list[tuple[Path, Fault]]:
+        """Faults of files instead of which an earlier text holds."""
         return [
-            line
+            (self.path(place), fault)
             for place, seen in self._seen.items()
-            for line in located(self.path(place), seen.state.pending)
+            for fault in seen.state.pending
         ]
 
     async def stored(self, place: PolicyPlace) -> StoredPolicy:

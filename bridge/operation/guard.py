@@ -13,6 +13,8 @@ from typing import Final
 from agent.errors import RefusalKind
 from bridge.operation.alerts import Alerts, Cause
 from bridge.operation.watch import ChannelWatch
+from bridge.texts import Lines, Wording, wording
+from bridge.yaml_source import Fault
 from memory.errors import StoreError
 from memory.overview import LastRun
 
@@ -48,7 +50,7 @@ class Guard:
         zone: tzinfo,
         free: Callable[[], int],
         last_backup: Callable[[], Awaitable[LastRun | None]],
-        faults: Callable[[], list[str]],
+        faults: Callable[[], list[tuple[Path, Fault]]],
     ) -> None:
         self._watch = watch
         self._alerts = alerts
@@ -98,11 +100,11 @@ class Guard:
 
     def look_at_limits(self) -> None:
         """Files of limits that changed nothing because of faults."""
-        cause, lines = Cause("limits"), self._faults()
-        if lines:
-            more = [f"… (+{len(lines) - MOST_FAULTS})"] if len(lines) > MOST_FAULTS else []
-            shown = "\n".join(f"`{line}`" for line in (*lines[:MOST_FAULTS], *more))
-            self._alerts.raise_(cause, "alert_limits", faults=shown)
+        cause, faults = Cause("limits"), self._faults()
+        if faults:
+            more = [f"… (+{len(faults) - MOST_FAULTS})"] if len(faults) > MOST_FAULTS else []
+            lines = Lines((*(_line(*one) for one in faults[:MOST_FAULTS]), *more))
+            self._alerts.raise_(cause, "alert_limits", faults=lines)
         else:
             self._alerts.clear(cause)
 
@@ -124,3 +126,11 @@ class Guard:
             self._alerts.clear(cause, name=provider)
         elif refusal in _REFUSALS:
             self._alerts.raise_(cause, _REFUSALS[refusal], name=provider)
+
+
+def _line(path: Path, fault: Fault) -> Wording:
+    """Where a file has a fault, and which; in the language of whoever reads it."""
+    where = f"{path}:{fault.line}:{fault.column}"
+    return wording(
+        "alert_limits_line", where=where, key=fault.key, told=fault.wording or fault.message
+    )

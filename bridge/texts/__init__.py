@@ -39,6 +39,13 @@ class Wording:
         return Texts.load().say(FALLBACK, self.key, **dict(self.values))
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Several of them as one value of a text."""
+
+    lines: tuple[Wording | str, ...]
+
+
 def wording(key: str, /, **values: object) -> Wording:
     """The text `key` with these values, of which some may be wordings themselves."""
     return Wording(key, tuple(values.items()))
@@ -64,15 +71,18 @@ class Texts:
         return FALLBACK
 
     def say(self, language: str, key: str, /, **values: object) -> str:
-        """The text `key`, with `values` filled in. Raises `KeyError` for an unknown key."""
+        """The text `key`, with `values` filled in: wordings in the language, several a line each.
+        Raises `KeyError` for an unknown key."""
         usual: dict[str, object] = {"cmd": _CommandNames(_USUAL.command_prefix)}
-        filled = {
-            name: self.say(language, value.key, **dict(value.values))
-            if isinstance(value, Wording)
-            else value
-            for name, value in (usual | values).items()
-        }
+        filled = {name: self._filled(language, one) for name, one in (usual | values).items()}
         return self.catalogue[language][key].format(**filled)
+
+    def _filled(self, language: str, value: object) -> object:
+        if isinstance(value, Wording):
+            return self.say(language, value.key, **dict(value.values))
+        if isinstance(value, Lines):
+            return "\n".join(str(self._filled(language, line)) for line in value.lines)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RefusalKind
+from bridge.limits.kinds import Known
+from bridge.limits.reading import read
 from bridge.operation.alerts import EVERY, Alerts, Cause, Owner, Reach
 from bridge.operation.guard import LOW_BYTES, ROOM_BYTES, Guard
 from bridge.operation.watch import ChannelWatch
@@ -329,12 +332,19 @@ async def test_a_disk_that_cannot_be_measured_ends_nothing(
 async def test_owners_hear_of_a_file_of_limits_with_faults_and_when_it_is_mended(
     world: World,
 ) -> None:
-    faults = ["groups/telegram/-1.yaml:1:1 pasued: unknown key, did you mean paused?"]
+    """Each in their own language."""
+    world.languages[("telegram", "1")] = "zh"
+    path, known = Path("groups/telegram/-1.yaml"), Known()
+    faults = [(path, one) for one in read(b"keep_days: many", known).faults * 7]
     guard = Guard(
         ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup, lambda: faults
     )
     guard.look_at_limits()
-    assert "-1.yaml:1:1 pasued" in (await world.told())[-1]
+    told, in_chinese = (await world.told())[-1], (await world.told("telegram"))[-1]
+    assert "`groups/telegram/-1.yaml:1:1` `keep_days`: must be a number" in told
+    assert told.endswith("… (+2)")
+    assert "groups/telegram/-1.yaml" in in_chinese
+    assert not re.search(r"\b(must|number|such)\b", in_chinese)
     faults.clear()
     guard.look_at_limits()
     assert "no faults any more" in (await world.told())[-1]
