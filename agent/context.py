@@ -180,11 +180,20 @@ def trim(working: Working, budget: Budget, sizes: Sizes) -> Trimmed:
             trimmed = make_brief(trimmed, old)
         else:
             trimmed = drop_turns(trimmed, (old + 1) // 2)
+    return with_newest_shortened(trimmed, budget.tokens, sizes)
+
+
+def with_newest_shortened(
+    trimmed: Trimmed, tokens: int, sizes: Sizes, *, spared: int = 0
+) -> Trimmed:
+    """With results of the newest turn shortened, the oldest first, where the turns are too large beside
+    their note; not those of its last `spared` messages."""
     for most in NEWEST_RESULT_CHARACTERS:
-        if _fits_noted(trimmed, budget.tokens, sizes):
+        if _fits_noted(trimmed, tokens, sizes):
             break
-        room = turns_room(trimmed, budget.tokens, sizes)
-        trimmed = replace(trimmed, working=_shorten_newest(trimmed.working, room, sizes, most))
+        room = turns_room(trimmed, tokens, sizes)
+        shorter = _shorten_newest(trimmed.working, room, sizes, most, spared)
+        trimmed = replace(trimmed, working=shorter)
     return trimmed
 
 
@@ -248,11 +257,11 @@ def shorten_results(working: Working, most: int, *, newest: bool) -> Working:
     return replace(working, turns=(*shorter, *working.turns[cut:]))
 
 
-def _shorten_newest(working: Working, room: int, sizes: Sizes, most: int) -> Working:
+def _shorten_newest(working: Working, room: int, sizes: Sizes, most: int, spared: int) -> Working:
     """Results of the newest turn, oldest first, until all turns fit into `room` tokens."""
     over = size(replace(working, note=None), sizes) - room
     newest = list(working.newest)
-    for index, message in enumerate(newest):
+    for index, message in enumerate(newest[: len(newest) - spared]):
         if over <= 0:
             break
         newest[index] = shorten(message, most, READ_AGAIN)

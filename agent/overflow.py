@@ -1,6 +1,7 @@
 """Line 4: the ladder of an overflow. Each rung makes the working copy smaller.
 
-    compact      whole turns leave, to the limit that the provider stated
+    compact      whole turns leave, to the limit that the provider stated; then the current turn's
+                 results are shortened, the oldest first, but for the newest
     aggressive   5 turns, 10,000 characters for each tool result, long tool inputs cut too, and no
                  reasoning
     emergency    the current turn's question and the newest messages behind a boundary message
@@ -33,6 +34,7 @@ from agent.context import (
     shorten_results,
     size,
     turns_room,
+    with_newest_shortened,
     without_thinking,
 )
 from agent.errors import Refusal
@@ -90,7 +92,8 @@ def _scale(refusal: Refusal, estimated: int) -> float:
 
 
 def compact(working: Working, target: int, sizes: Sizes) -> Trimmed:
-    """Whole turns leave, the oldest first, until the rest fits beside a note; the newest turn stays."""
+    """Whole turns leave, the oldest first, until the rest fits beside a note; the newest turn stays.
+    Where it is too large by itself its results are shortened, the oldest first, but for the newest."""
     trimmed = Trimmed(working)
     for _ in range(MOST_ROUNDS):
         over = size(replace(trimmed.working, note=None), sizes)
@@ -98,7 +101,7 @@ def compact(working: Working, target: int, sizes: Sizes) -> Trimmed:
         if over <= 0 or len(trimmed.working.turns) <= 1:
             break
         trimmed = drop_turns(trimmed, _enough(trimmed.working.turns, over, sizes))
-    return trimmed
+    return with_newest_shortened(trimmed, target, sizes, spared=1)
 
 
 def _enough(turns: Sequence[Turn], over: int, sizes: Sizes) -> int:

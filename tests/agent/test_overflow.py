@@ -81,7 +81,7 @@ async def test_an_overflow_climbs_until_the_request_is_small_enough() -> None:
 async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_call() -> None:
     steps: list[Step] = [
         *[calls((f"c{i}", "echo", {"say": f"file {i} " + "x" * 9_000})) for i in range(6)],
-        overflow(),
+        *[overflow()] * 2,
         "done",
     ]
     fixture = Fixture(steps, window=1_000_000)
@@ -95,6 +95,24 @@ async def test_an_emergency_keeps_the_question_and_names_the_snapshot_and_every_
     assert len(last) <= 6
     assert result_texts(last[-1])[0].startswith("file 5")
     assert len(fixture.tools[0].ran) == 6, "nothing ran twice"
+
+
+async def test_in_one_long_turn_the_oldest_results_are_shortened_first_and_the_newest_stays() -> (
+    None
+):
+    """Field case 18: they were all cut alike, and then all gone, so that the model called again."""
+    texts = [f"file {i} " + "word " * 2_000 for i in range(6)]
+    steps = [calls((f"c{i}", "echo", {"say": text})) for i, text in enumerate(texts)]
+    fixture = Fixture([*steps, "done"], window=16_000)
+    run = fixture.run()
+    assert await run.execute() == "done"
+    seen = [t for m in fixture.provider.requests[-1].messages for t in result_texts(m)]
+    sizes = [len(text) for text in seen]
+    assert len(seen) == 6, "the model sees something of each"
+    assert sizes == sorted(sizes)
+    assert sizes[0] < 2_200
+    assert seen[-1] == texts[-1]
+    assert fixture.keeper.bounds == []
 
 
 async def test_an_emergency_at_a_question_keeps_the_newest_messages_before_it() -> None:
@@ -132,7 +150,7 @@ async def test_an_emergency_that_frees_nothing_with_them_keeps_the_question_alon
 async def test_a_reset_after_an_emergency_still_names_every_call() -> None:
     many = [calls((f"c{i}", "echo", {"say": f"file {i} " + "x" * 9_000})) for i in range(5)]
     more = [calls((f"d{i}", "echo", {"say": f"more {i} " + "x" * 9_000})) for i in range(2)]
-    fixture = Fixture([*many, overflow(), *more, overflow(), "done"])
+    fixture = Fixture([*many, *[overflow()] * 2, *more, *[overflow()] * 2, "done"])
     fixture.keeper.most = 1
     assert await fixture.run().execute() == "done"
     (last,) = fixture.provider.requests[-1].messages
@@ -143,7 +161,7 @@ async def test_a_reset_after_an_emergency_still_names_every_call() -> None:
 async def test_emergencies_that_are_used_up_are_skipped() -> None:
     steps: list[Step] = [
         *[calls((f"c{i}", "echo", {"say": "x" * 9_000})) for i in range(4)],
-        overflow(),
+        *[overflow()] * 2,
         "done",
     ]
     fixture = Fixture(steps)
