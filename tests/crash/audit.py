@@ -12,6 +12,7 @@ from typing import Any
 
 from agent.history import violations
 from agent.messages import Message, TextBlock, decode
+from agent.retry import MOST_RETRIES
 from bridge.runs.loading import closed
 from tests.crash.bot import LEDGER
 from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
@@ -20,6 +21,7 @@ DATABASE = "galata.db"
 NOTE = "(This part may have come before"
 MISSING = "Something of my answer may not have arrived"
 GIVEN_UP = "I was interrupted each time"
+UNANSWERED = "The model's provider does not answer properly right now"
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +104,7 @@ class _Stored:
         self._findings = findings
         self.outcomes: dict[int, list[str]] = defaultdict(list)  # of each question's inbox rows
         self.takeovers: dict[int, int] = {}
+        self.cut: dict[int, int] = {}  # model calls of its run that broke
         self.unsure: set[int] = set()  # questions whose answer has a part that is not sent again
         self.calls: dict[int, set[int]] = defaultdict(set)  # question -> model calls in the history
 
@@ -125,12 +128,14 @@ class _Stored:
 
     def _look_at_inbox(self) -> None:
         for row in self._database.execute(
-            "SELECT i.body, i.outcome, r.takeovers FROM inbox i"
+            "SELECT i.body, i.outcome, r.takeovers, (SELECT COUNT(*) FROM usage u"
+            " WHERE u.run_id = i.run_id AND u.outcome = 'failed') AS cut FROM inbox i"
             " LEFT JOIN runs r ON r.run_id = i.run_id WHERE i.kind = 'turn'"
         ):
             for number, _ in QUESTION.findall(row["body"]):
                 self.outcomes[int(number)].append(row["outcome"])
                 self.takeovers[int(number)] = row["takeovers"] or 0
+                self.cut[int(number)] = row["cut"]
 
     def _look_at_outbox(self) -> None:
         for outcome, state, body in self._database.execute(
@@ -177,12 +182,22 @@ def _look_at_question(one: Asked, stored: _Stored, cut_off: Set[int], findings: 
     if outcomes[0] == "cancelled" and not one.stopped:
         findings.add(f"{one.text} was cancelled by nobody", one.place)
     if outcomes[0] == "failed":
-        if stored.takeovers[one.number] < 2:
-            findings.add(f"{one.text} failed", one.place)
-        elif not one.stopped and not any(GIVEN_UP in shown.text for shown in one.place.shown()):
-            findings.add(f"{one.text} was given up, and nobody was told", one.place)
+        _look_at_failure(one, stored, findings)
     if outcomes[0] == "answered":
         _look_at_answer(one, stored, cut_off, findings)
+
+
+def _look_at_failure(one: Asked, stored: _Stored, findings: Findings) -> None:
+    """After two takeovers, or when the model's server has broken one call and each of its retries;
+    and the person was told."""
+    by_servers = stored.cut[one.number] > MOST_RETRIES
+    if stored.takeovers[one.number] < 2 and not by_servers:
+        findings.add(f"{one.text} failed", one.place)
+        return
+    findings.counted["given up after retries"] += by_servers
+    told = any(said in shown.text for shown in one.place.shown() for said in (GIVEN_UP, UNANSWERED))
+    if not one.stopped and not told:
+        findings.add(f"{one.text} was given up, and nobody was told", one.place)
 
 
 def _look_at_answer(one: Asked, stored: _Stored, cut_off: Set[int], findings: Findings) -> None:
