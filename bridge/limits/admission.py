@@ -40,6 +40,7 @@ from memory.people import People
 from memory.usage import UsageStore
 
 TOLD_FOR = timedelta(days=1)  # of what opens by no waiting
+ANY_WINDOW = timedelta(days=366)  # longer than any that opens by itself, pauses too
 FIRST_TOPIC = "1"  # what is in no other one
 
 
@@ -123,19 +124,17 @@ class Admission:
         return sentence(reach, policy, say, private=message.address.private)
 
     async def _first_time(self, reach: Reach, message: InboundMessage) -> bool:
-        """Since it was reached. `TOLD_FOR` is counted anew where the time at which it opens is not
-        the same."""
-        address, now = message.address, datetime.now(UTC)
+        """Since it was reached: each person once for each time at which it opens. What is used in all
+        chats together is told in one of them."""
+        address = message.address
         place = (address.channel, address.account, address.chat)
-        key = f"{_told_in(place)}{message.sender.id}:{reach.key}"
+        begins = f"limit:{address.channel}:everywhere:" if reach.everywhere else _told_in(place)
+        key = f"{begins}{message.sender.id}:{reach.key}"
         if reach.held:  # running answers are done in about a minute
             return await self._people.tell_once(f"{key}:held", MINUTE)
         if reach.opens is None:
             return await self._people.tell_once(key, TOLD_FOR)
-        left = reach.opens - now
-        if left <= MINUTE:
-            return await self._people.tell_once(key, max(left, timedelta(seconds=1)))
-        return await self._people.tell_once(f"{key}:{reach.opens:%Y%m%dT%H%M}", 2 * left)
+        return await self._people.tell_once(f"{key}:{reach.opens:%Y%m%dT%H%M%S}", ANY_WINDOW)
 
     def _is_open(self, address: Address, policy: Policy) -> bool:
         """Whether questions are answered in this topic."""

@@ -15,6 +15,7 @@ from agent.testing import ScriptedProvider
 from bridge.chats.keep_days import clean_chats
 from bridge.limits.keys import KEYS
 from memory.chat_retention import ChatRetention
+from memory.clock import stamp
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed, chat_model
 from tests.bridge.chats.test_erasing import bytes_with, rows_with
@@ -254,6 +255,37 @@ async def test_when_limit_reached(tmp_path: Path, how: str, times: int) -> None:
         for _ in range(3):
             await send(it)
         assert len(it.channel.finals) == times
+
+
+@pytest.mark.parametrize("window", ["day", "minute"])
+async def test_a_limit_is_told_each_person_once_until_it_opens_however_late_they_ask(
+    tmp_path: Path, window: str
+) -> None:
+    write(tmp_path, f"questions_per_person_per_{window}: 1\ntimezone: {zone_at_daytime()}")
+    async with bed(tmp_path, ["One.", "Two."]) as it:
+        for person in ("ana", "bo"):
+            await ask(it, person=person)
+            assert "you may ask here" in await ask(it, person=person)
+        for told_before in (10, 50, 80_000):  # seconds, of a window that is not over
+            at = stamp(datetime.now(UTC) - timedelta(seconds=told_before))
+            await it.database.write(
+                lambda connection, at=at: connection.execute(
+                    "UPDATE notices SET told_at = ?", (at,)
+                )
+            )
+            await send(it)
+            await send(it, person="bo")
+        assert len(it.channel.finals) == 4
+
+
+async def test_a_budget_over_all_chats_is_told_in_one_of_them(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["One.", "Two."], person_usd=1) as it:
+        await ask(it)
+        assert "in all your chats" in await ask(it)
+        await it.send("Hi?")
+        await it.bridge.idle()
+        assert len(it.channel.finals) == 2
+        assert await ask(it, person="bo") == "Two."
 
 
 @pytest.mark.parametrize("line", ["paused: yes", "blocked: [41]", "topics: [12]"])
