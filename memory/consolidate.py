@@ -37,6 +37,8 @@ from memory.tombstones import Forgotten
 from memory.words import words
 
 SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping
+FEW: Final = 2  # words that tell the same in whatever order they stand
+_OBJECTS: Final = frozenset({"me", "us", "mich", "mir", "uns"})
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
 _PART = re.compile(r"[.;,:。；，：、]+|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -292,8 +294,27 @@ def _date(text: str) -> date | None:
 
 def _refuse_known(lines: Sequence[Line], text: str, who: str) -> None:
     said = _saying(text, who)
-    if any(_saying(_current(each.text), each.who) == said for each in facts(lines)):
-        raise _Faulty("known")
+    for each in facts(lines):
+        known = _current(each.text)
+        theirs = not {*each.who.split(", ")}.isdisjoint(who.split(", "))
+        if _saying(known, each.who) == said or (theirs and _tell_the_same(known, text, who)):
+            raise _Faulty("known")
+
+
+def _tell_the_same(text: str, other: str, who: str) -> bool:
+    """Whether two texts tell the same words in the same order, and deny both or none; of two words at
+    most in any order, unless it is about whom something is done to. The name of `who` said them does
+    not count at their begin."""
+    told, others = _told(text, who), _told(other, who)
+    if not told or denies(text) != denies(other) or set(told) != set(others):
+        return False
+    either = len(told) <= FEW and not _OBJECTS & {*words(text), *words(other)}
+    return told == others or either
+
+
+def _told(text: str, who: str) -> list[str]:
+    told, subject = sequence(text), sequence(who)
+    return told[len(subject) :] if subject and told[: len(subject)] == subject else told
 
 
 def _saying(text: str, who: str) -> list[str]:

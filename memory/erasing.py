@@ -9,7 +9,6 @@ erasing; the limits that admins have set.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from agent.messages import MessageFormatError, TextBlock, decode
 from memory.audit import record
 from memory.clock import stamp
 from memory.moving import NAMES, drop_index, names_of
+from memory.quoting import SPEAKER
 from memory.scopes import SHARED
 
 OF_SESSION: Final = (
@@ -190,8 +190,11 @@ def runs_of(connection: sqlite3.Connection, session: int, person: str) -> set[st
     rows = connection.execute(
         "SELECT run_id, body FROM messages WHERE session_id = ? AND ordinal = 0", (session,)
     )
-    speaks = re.compile(rf"\[[^\[\]\n]+#{number[0]}\] ")
-    return found | {str(run) for run, body in rows if speaks.match(_last_text(str(body)))}
+    for run, body in rows:
+        speaker = SPEAKER.match(_last_text(str(body)))
+        if speaker is not None and int(speaker[2]) == number[0]:
+            found.add(str(run))
+    return found
 
 
 def _last_text(body: str) -> str:

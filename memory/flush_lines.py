@@ -3,7 +3,6 @@ stand aside. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
@@ -11,12 +10,10 @@ from typing import Final
 
 from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.facts import one_line
-from memory.quoting import ATTACHED, QUOTE, QUOTED
+from memory.quoting import ATTACHED, QUOTE, QUOTED, SPEAKER
 
 ASSISTANT: Final = "assistant"
 ASIDE_CHARACTERS = 200  # of what is no source of facts
-
-_SPEAKER = re.compile(r"\[([^\[\]\n]{1,32})#[0-9]+\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class _Reader:
 
 def _spoken(text: str, person: str) -> tuple[str, str]:
     """Who says what: in a group each question begins with its speaker."""
-    found = _SPEAKER.match(text)
+    found = SPEAKER.match(text)
     return (found[1], text[found.end() :].strip()) if found else (person, text)
 
 

@@ -34,7 +34,7 @@ from memory.tombstones import Forgotten, bury, hash_of
 from memory.withdrawn import replies_that_say, withdraw
 from memory.words import Phrase, normalised, phrases
 
-MOST_MATCHES = 20
+MOST_MATCHES = 20  # that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Forgetting:
         self._nights = Nights(database, DailyFiles(folder))
 
     async def matches(self, chat: ChatScope, query: str) -> list[Match]:
-        """The lines that have all of the words: entries first, then those of the newest days."""
+        """All lines that have all of the words: entries first, then those of the newest days."""
         asked = phrases(query)
         if not asked:
             return []
@@ -233,7 +233,7 @@ class Forgetting:
             for ref, text in lines_of(scope_path(self._folder, chat.scope, name)):
                 if all(phrase.stands_in(normalised(text)) for phrase in asked):
                     found.append(Match(ref, text))
-        return found[:MOST_MATCHES]
+        return found
 
 
 def _drop_from_changes(folder: Path, forgotten: Forgotten) -> None:

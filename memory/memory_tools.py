@@ -19,6 +19,7 @@ from memory.authors import Member, Receipt
 from memory.copies import FORGET_TOOL, READ_TOOL, REMEMBER_TOOL, SEARCH_TOOL
 from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, MOST_TEXT, FactsRefused, parse, size
 from memory.files import names, read
+from memory.forgetting import MOST_MATCHES
 from memory.lines import Ref, ref_of
 from memory.notebook import Notebook
 from memory.provenance import Hear, is_foreign
@@ -273,7 +274,10 @@ class Forget:
         matches = await self._memory.notebook.forgetting.matches(self._memory.chat, words)
         if not matches:
             return "Nothing has all of these words. Try fewer."
-        return "\n".join([_MATERIAL, *(f"{match.ref}: {match.text}" for match in matches)])
+        lines = [f"{match.ref}: {match.text}" for match in matches[:MOST_MATCHES]]
+        if len(matches) > MOST_MATCHES:
+            lines.append(f"{len(matches) - MOST_MATCHES} more have these words. Give more words.")
+        return "\n".join([_MATERIAL, *lines])
 
 
 MEMORY_SPECS: Final = (MemorySearch.spec, MemoryRead.spec, Remember.spec, Forget.spec)

@@ -1,4 +1,4 @@
-"""How a question marks what is not its writer's own: quotes and attached files. Pure."""
+"""How a question marks who writes it, and what is not their own: quotes and attached files. Pure."""
 
 from __future__ import annotations
 
@@ -11,3 +11,6 @@ ATTACHED: Final = "[The attached file "
 """Begins the block of an attached file."""
 QUOTE: Final = re.compile(rf"{re.escape(QUOTED)}\n(?:>[^\n]*(?:\n|$))*")
 """A quote with its mark."""
+SPEAKER: Final = re.compile(r"\[([^\[\]\n]{1,32})#([0-9]+)\](?: |\Z)")
+"""In a group a question begins with its speaker: the name, and a number of the conversation. Nothing
+follows where only a file was sent."""

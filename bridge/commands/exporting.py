@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -10,10 +9,10 @@ from datetime import tzinfo
 from agent.messages import ImageBlock, Message, TextBlock
 from bridge.texts import Say
 from channels.base import OutboundDocument
+from memory.quoting import SPEAKER
 from memory.transcripts import Said
 
 MOST_CHARACTERS = 250_000  # of one document: a megabyte at most, whatever the script
-_SPEAKER = re.compile(r"\[([^\[\]\n]+)#(\d+)\] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def _piece(said: Said, words: Words, names: _Names) -> str:
 def _named(message: Message, names: _Names) -> tuple[str, str] | None:
     """In groups a question begins with its speaker: their name, and the question."""
     last = message.blocks[-1] if message.blocks else None
-    found = _SPEAKER.match(last.text) if isinstance(last, TextBlock) else None
+    found = SPEAKER.match(last.text) if isinstance(last, TextBlock) else None
     if found is None or not isinstance(last, TextBlock):
         return None
     return names.of(found[1], found[2]), last.text[found.end() :]

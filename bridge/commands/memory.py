@@ -30,6 +30,7 @@ from memory.facts import (
     size,
 )
 from memory.files import names
+from memory.forgetting import MOST_MATCHES
 from memory.lines import ref_of
 from memory.nights import Night
 from memory.scopes import ChatScope, day_of, scope_path
@@ -166,7 +167,9 @@ class MemoryCommands:
             return refusal(refused, say)
         if not matches:
             return say("forget_nothing")
-        found = [f"- `{match.ref}` {match.text}" for match in matches]
+        found = [f"- `{match.ref}` {match.text}" for match in matches[:MOST_MATCHES]]
+        if len(matches) > MOST_MATCHES:
+            found += ["", say("forget_more", count=len(matches) - MOST_MATCHES)]
         return "\n\n".join((say("forget_matches", name=matches[0].ref), "\n".join(found)))
 
     async def _forgotten(

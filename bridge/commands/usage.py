@@ -80,7 +80,9 @@ class UsageCommand:
         since = datetime.now(UTC) - timedelta(days=MONTH)
         lines: list[str] = []
         for cause in ("model", "purpose", "person"):
-            parts = await self._usage.causes(place, cause, since, MOST_CAUSES)
+            # What is nobody's is the memory's own, which stands among the purposes.
+            found = await self._usage.causes(place, cause, since, MOST_CAUSES)
+            parts = [part for part in found if part.name]
             shares = [
                 f"{await self._name(place, cause, part, number, say)} {percent} %"
                 for number, part in enumerate(parts, start=1)

@@ -140,7 +140,7 @@ class Flushing:
             name = owner.name if owner is not None else ""
             if owner is not None and self._zone_of is not None:
                 zone = await self._zone_of(owner)
-            await self._flush(session, _Whose(scope, name, zone), urgent=True)
+            await self._flush(session, _Whose(scope, name, zone), until=_now() + URGENT_WAIT_S)
         finally:
             lock.release()
 
@@ -157,7 +157,7 @@ class Flushing:
                 return 0
             zone = UTC if self._zone_of is None else await self._zone_of(owner)
             whose = _Whose(owner.scope, owner.name, zone)
-            return await self._flush(session, whose, urgent=False)
+            return await self._flush(session, whose)
         finally:
             lock.release()
 
@@ -185,7 +185,7 @@ class Flushing:
         await lock.acquire()
         return lock
 
-    async def _flush(self, session: int, whose: _Whose, *, urgent: bool) -> int:
+    async def _flush(self, session: int, whose: _Whose, until: float | None = None) -> int:
         written, most = 0, MOST_AT_ONCE
         while True:
             waiting = await self._marks.waiting(session)
@@ -196,7 +196,7 @@ class Flushing:
             forgotten = await self._tombstones.of(whose.scope)
             made = self._first_piece(whose, waiting, forgotten, most)
             try:
-                items = await self._items(session, made, whose.zone, urgent=urgent)
+                items = await self._items(session, made, whose.zone, until)
             except CutOff:
                 if len(made.lines) == 1:
                     raise
@@ -257,21 +257,24 @@ class Flushing:
         return batch(messages, whose.name, whose.zone, foreign=foreign, own_tools=self._own_tools)
 
     async def _items(
-        self, session: int, made: Batch, zone: tzinfo, *, urgent: bool
+        self, session: int, made: Batch, zone: tzinfo, until: float | None
     ) -> Sequence[Item]:
-        """The model's notes; where nobody said anything there is nothing to note."""
+        """The model's notes; where nobody said anything there is nothing to note. `until`: when a run
+        that waits for them goes on, with a digest if there is nothing better."""
         if not any(line.said for line in made.lines):
             return ()
         try:
-            return await self._asked(session, made.lines, zone, URGENT_WAIT_S if urgent else WAIT_S)
+            wait_s = WAIT_S if until is None else max(0.0, until - _now())
+            return await self._asked(session, made.lines, zone, wait_s)
         except PutOff:
-            if not urgent:
+            if until is None:
                 raise
         except CallFailed as error:
-            if isinstance(error, CutOff) and len(made.lines) > 1 and not urgent:
+            in_time = until is None or _now() < until
+            if isinstance(error, CutOff) and len(made.lines) > 1 and in_time:
                 raise  # less is asked about
             self._failures[session] = self._failures.get(session, 0) + 1
-            if not urgent and self._failures[session] < MOST_FAILURES:
+            if until is None and self._failures[session] < MOST_FAILURES:
                 raise
             log.info("session %d: a digest instead of notes: %s", session, error)
         self._failures.pop(session, None)
@@ -280,7 +283,7 @@ class Flushing:
     async def _asked(
         self, session: int, lines: Sequence[Line], zone: tzinfo, wait_s: float
     ) -> Sequence[Item]:
-        if self._calls is None:
+        if self._calls is None or wait_s <= 0:
             return digest(lines)
         asked = Ask(session, "flush", INSTRUCTIONS, prompt(lines), budget(lines), zone)
         items = read_items(await self._calls.ask(asked, wait_s), len(lines))
@@ -288,6 +291,10 @@ class Flushing:
             raise CallFailed("the answer is no list of notes")
         self._failures.pop(session, None)
         return items
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _begins(span: Span, at: datetime | None, zone: tzinfo) -> bool:

@@ -27,6 +27,7 @@ from memory.copies import cleaned
 from memory.errors import StoreError
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, Whose, heard
+from memory.quoting import SPEAKER
 from memory.scopes import MARK
 from memory.snapshots import MOST_SNAPSHOT, is_within
 from memory.tombstones import Forgotten
@@ -155,11 +156,20 @@ class RunMemory:
         too_long = len(before) == MOST_HEARD
         if plan.heard:
             before.append((Message("user", (TextBlock(plan.heard),)), "foreign"))
-        whose: Whose = "own" if self._own_words else "foreign"
-        for message in (self._question, *self._new_messages()):
-            before.append((message, whose))
+        before.append((self._question, self._whose()))
+        before += [(message, "own") for message in self._new_messages()]
         said = await asyncio.to_thread(heard, before, OWN_TOOLS)
         return replace(said, tainted=True) if too_long else said
+
+    def _whose(self) -> Whose:
+        """Whose words the question is: /retry asks that of another member again."""
+        if not self._own_words:
+            return "foreign"
+        texts = [block.text for block in self._question.blocks if isinstance(block, TextBlock)]
+        asked, asks = SPEAKER.match(texts[-1] if texts else ""), self._plan.question.speaker
+        if self._plan.retry_of is None or asked is None or asks is None:
+            return "own"
+        return "own" if asks.endswith(f"#{asked[2]}") else "people"
 
 
 def snapshot_room(models: Iterable[ChatModel]) -> int:

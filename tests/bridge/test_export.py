@@ -29,6 +29,7 @@ def test_an_export_has_speaker_time_and_text_and_nothing_else() -> None:
         Said(Message("assistant", (ToolUseBlock("c1", "search", {"q": "x"}),)), AT),
         Said(assistant_text("Say sesame-open."), AT),
         Said(user_text("[Bo#3] me too"), AT),
+        Said(Message("user", (ImageBlock("image/png", b"x"), TextBlock("[Bo#3]"))), AT),
         Said(user_text("thanks"), AT),
     ]
     (file,) = documents(said, WORDS)
@@ -37,6 +38,7 @@ def test_an_export_has_speaker_time_and_text_and_nothing_else() -> None:
         "**Bo**, 2026-11-30 12:05\n\n(a picture)\n\nlook\n\n"
         "**Bot**, 2026-11-30 12:05\n\nSay [secret].\n\n"
         "**Bo (2)**, 2026-11-30 12:05\n\nme too\n\n"
+        "**Bo (2)**, 2026-11-30 12:05\n\n(a picture)\n\n"
         "**Ana**, 2026-11-30 12:05\n\nthanks\n\n"
     )
     assert documents([], WORDS) == ()

@@ -113,8 +113,14 @@ def test_our_own_tools_spoil_nothing() -> None:
 
 
 def test_in_a_group_each_line_has_its_speaker() -> None:
-    lines = batch(stored(user_text("[Bo#2] my code is 1"), user_text("[Ana#1] hi")), "?", UTC).lines
-    assert [(line.who, line.text) for line in lines] == [("Bo", "my code is 1"), ("Ana", "hi")]
+    said = [user_text("[Bo#2] my code is 1"), user_text("[Ana#1] hi"), user_text("[Bo#2]")]
+    lines = batch(stored(*said), "?", UTC).lines
+    assert [(line.who, line.text) for line in lines] == [
+        ("Bo", "my code is 1"),
+        ("Ana", "hi"),
+        ("Bo", ""),
+    ]
+    assert not lines[-1].said
 
 
 @given(st.text(max_size=200), st.text(max_size=60))

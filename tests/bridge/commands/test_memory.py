@@ -531,6 +531,29 @@ async def test_a_forward_asked_again_by_retry_writes_nothing(tmp_path: Path) -> 
         assert list((tmp_path / "memory").rglob("MEMORY.md")) == []
 
 
+async def test_who_has_a_question_of_another_asked_again_has_not_said_what_is_in_it(
+    tmp_path: Path,
+) -> None:
+    """Its words would stand under their name, and be theirs to forget."""
+    keep = calls(("c1", "remember", {"text": "The office is room twelve"}))
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["Fine.", keep, "No.", keep, "Yes."]) as it:
+        await it.ask("My office is room twelve", **team)
+        assert await it.ask("/retry", person="bo", **team) == "No."
+        assert list((tmp_path / "memory").rglob("MEMORY.md")) == []
+        assert "Remembered" in await it.ask("/retry", **team)
+
+
+async def test_a_list_of_matches_tells_how_many_more_there_are(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        for number in range(23):
+            await say(it, f"/remember tea number {number}")
+        told = await say(it, "/forget tea")
+        assert told.endswith("3 more have these words: write more of them to see fewer lines.")
+        assert told.count("- `") == 20
+        assert "more" not in (await say(it, "/forget tea 22")).split("conversation too")[1]
+
+
 async def test_a_memory_that_leads_to_anothers_is_told_and_not_followed(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await say(it, "/remember the code is plover")

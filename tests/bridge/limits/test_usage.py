@@ -89,6 +89,14 @@ async def test_usage_tells_the_own_share_and_admins_the_whole(tmp_path: Path) ->
         it.channel.admins = {"boss"}
         for person in ("ana", "bo", "bo"):
             await ask(it, person=person)
+        await it.database.write(
+            lambda connection: connection.execute(
+                "INSERT INTO usage (run_id, number, session_id, person, model, purpose, outcome,"
+                " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, estimated,"
+                " cost_microusd, created_at) SELECT 'flush:1', 1, session_id, '', model, 'flush',"
+                " outcome, 1, 1, 0, 0, 0, 1, created_at FROM usage LIMIT 1"
+            )
+        )
         told = await ask(it, "/usage", person="ana")
         assert "You today: 1.00 of 10.00 USD" in told
         assert "You in 30 days: 1.00 USD" in told

@@ -90,6 +90,14 @@ async def test_an_empty_day_costs_no_call_and_what_was_read_is_not_read_again(
         assert await it.known() == ["likes tea", "likes chess"]
 
 
+async def test_who_does_it_to_whom_is_told_apart(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session()
+        await write(it, DAY, "I trust Bo", "Bo trusts me", "I like tea", "I don't like tea")
+        await it.night(session, DAY)
+        assert await it.known() == ["I trust Bo", "Bo trusts me", "I like tea", "I don't like tea"]
+
+
 async def test_what_is_said_each_day_is_kept_once(tmp_path: Path) -> None:
     """Field case 130, with a model that adds it each time."""
 
@@ -101,9 +109,10 @@ async def test_what_is_said_each_day_is_kept_once(tmp_path: Path) -> None:
 
     async with memory_bed(tmp_path, eager) as it:
         session = await it.session()
-        for number in range(10):
+        ways = ("I speak Chinese", "I do speak Chinese", "Chinese is what I speak")
+        for number in range(9):
             day = DAY + timedelta(days=number)
-            await write(it, day, "I speak Chinese")
+            await write(it, day, ways[number % 3])
             assert (await it.night(session, day)).outcome in ("changed", "same")
         assert await it.known() == ["I speak Chinese"]
 

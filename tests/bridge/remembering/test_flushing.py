@@ -21,7 +21,7 @@ from agent.messages import (
     user_text,
 )
 from agent.provider import ModelRequest
-from bridge.remembering.calls import WAIT_S, Allowance, Ask, CallFailed, MemoryCalls, PutOff
+from bridge.remembering.calls import WAIT_S, Allowance, Ask, CallFailed, CutOff, MemoryCalls, PutOff
 from bridge.remembering.jobs import CONSOLIDATION, END_OF_DAY, FLUSH
 from memory.conversations import LEAVE_OUT
 from memory.daily import DailyFiles
@@ -216,6 +216,24 @@ async def test_ids_that_are_given_anew_are_flushed_again(tmp_path: Path) -> None
         await talk(it, "new", run="n", at=it.now + timedelta(hours=1))
         await it.flush(session)
         assert "new" in await it.day(DAY)
+
+
+async def test_a_run_that_waits_gets_notes_in_pieces_where_an_answer_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with memory_bed(tmp_path, notes) as it:
+        session = await talk(it, "I like tea", "I like chess")
+        ask = MemoryCalls.ask
+
+        async def cut(self: MemoryCalls, asked: Ask, wait_s: float = WAIT_S) -> str:
+            if "tea" in asked.text and "chess" in asked.text:
+                raise CutOff("the answer was cut off")
+            return await ask(self, asked, wait_s)
+
+        monkeypatch.setattr(MemoryCalls, "ask", cut)
+        await it.flushing.leave(session, SCOPE, UTC)
+        text = await it.day(DAY)
+        assert text.count("### Talk") == 2, "what the model writes, no digest"
 
 
 @pytest.mark.parametrize("last", [False, True])
