@@ -121,6 +121,7 @@ CONTENT_FILTER = any_of(
     new_sensitive|flagged|moderation|profan
     safety (?:system|setting|filter|reason|polic|guideline|check|concern|violation)|due to safety
     (?:blocked|rejected|refused|filtered) .{0,40}(?:safety|polic|filter|moderat|guardrail)
+    (?:blocked|rejected|refused|filtered) because of (?:its|the|your) content
     usage polic|acceptable use|high risk|violat\w* .{0,60}(?:polic|guideline|terms|rules)
     safety_check|polic\w+ violation|guardrail|responsible ?ai
     敏感|违规|違規|违法|違法|不安全|安全审核|内容审核|内容安全|审核(?:未|不)|不当内容|涉黄|涉政
@@ -174,7 +175,8 @@ _PICTURE_FAULT = r"""
 """
 _CANNOT_TAKE = r"""
     (?:unable to|could not|failed to|cannot) (?:process|download|fetch|read|load|decode|identify)
-    unsupported|unknown|unrecogni[sz]ed|bad|illegal|invalid|corrupt\w*|not support(?:ed)?
+    unsupported|unknown|unrecogni[sz]ed|bad|illegal|invalid|corrupt\w*
+    not (?:support(?:ed)?|accept|take|handle|understand)
     nicht unterstutzt\w*|ungultig\w*|beschadigt\w*|неподдержива\w+|поврежден\w+
     that support
     too many|at most \d+|maximum of \d+|max \d+|more than \d+
@@ -193,6 +195,10 @@ _BAD = r"""
     incorrect|invalid|wrong|missing|expired|revoked|malformed|no|unknown|inactive|disabled
     not (?:valid|found|exist|provided)
 """
+_OURS = (
+    r"(?:your|this|the) (?:\w+ )?(?:workspace|organi[sz]ation|account|project|team|plan|subscription"
+    r"|tier|tenant|api key|region|country|location)"
+)
 AUTH = any_of(
     rf"""
     \b(?:{either(_BAD)})(?: \w+)? (?:x-)?{_KEY}?[ _-]?(?:key|credential|authenticat|authoriz|bearer)
@@ -207,6 +213,8 @@ AUTH = any_of(
     credentials could not be|signature is correct|secretid
     \bmodel\b[^,;]{{0,80}}?(?:not exist|not found|decommission|deprecated|no longer|retired|unknown)
     \bmodel\b[^,;]{{0,80}}?(?:is not|isn't) (?:a valid|available|supported|served|deployed|recogni|open)
+    not (?:allowed|available|enabled|permitted|accessible|activated) (?:for|in|on|to|by|within) {_OURS}
+    {_OURS} (?:is |are )?not (?:allowed|enabled|permitted|entitled|eligible) (?:to|for)\b
     \bmodel\b[^,;]{{0,80}}?not allowed|(?:unknown|invalid|no such|unsupported|unrecognized) model\b
     not found the model|model_not_found|not a valid model
     (?:密钥|密鑰|key|令牌|token|凭证|签名).{{0,6}}(?:无效|無效|错误|錯誤|不正确|过期|失效|不存在|为空)
@@ -256,6 +264,7 @@ FORMAT = any_of(
     (?:invalid|duplicate)(?: \w+)? (?:parameter|argument|field|property|item|message)
     not permitted|is required|not allowed|cannot be set|not valid|not of type|invalid request\b
     could not parse|failed to parse|pars(?:e|ing) error|validation error
+    stop[ _]sequences? .{0,20}too (?:long|many)
     following item|chat template|--jinja|--enable-auto|must be specified|not specified
     should be a valid
     参数(?:有误|错误|非法|无效|异常|校验)|參數(?:有誤|錯誤|無效)|非法|格式(?:错误|有误|不正确)

@@ -108,7 +108,7 @@ ARABIC = Language(
 )
 
 TURKISH = Language(
-    input=r"\bistek|\bistem\b|girdi|mesaj|konusma|sohbet|metin|baglam",
+    input=r"\bistek|\bistem\b|girdi|\bgiris|mesaj|konusma|sohbet|metin|baglam",
     window=r"baglam|token (?:sinir|limit)|azami|uzunluk (?:sinir|limit)",
     exceeds=r"""
         \bas(?:iyor|ti|an|ildi|makta|mis)|(?:cok|fazla) (?:uzun|buyuk)|en fazla|sigm[iua]|olamaz

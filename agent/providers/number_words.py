@@ -93,7 +93,7 @@ BEHIND = {
         {_ANY}(?:コンテキスト|制限|최대|한도|контекст|de contexto)
     """),
     "used": any_of(rf"""
-        {_ANY}(?:is |are |was )?(?:exceed|over |greater|larger|longer|more than|too )
+        {_ANY}(?:is |are |was )?(?:exceed(?!ed *$)|over |greater|larger|longer|more than|too )
         {_ANY}(?:requested|asked|received|given|provided|used|were|angefragt|solicitad|demand)
         {_ANY}(?:超过|超出|превыш|supera|excede|depasse|uberschreit)
     """),

@@ -54,6 +54,7 @@ _SPACED = re.compile(
     r"(?<![\d.,-])(?<!code )(?<!status )(?<!http )(?<!error )\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)"
 )
 _NOT_NUMBERS = re.compile(r"<\d{3}>|https?://\S+|\b\d{4}[-/]\d\d[-/]\d\d\S*|\b\d+:\d+\S*")
+_OF_TOKENS = re.compile(r"(?<=[\dkm])-(?=tokens?\b)")  # a 131072-token window
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.#$-])(?<!\D/)(?P<digits>\d{1,9})(?P<part>\.\d{1,2})?(?!\d)"
     r"(?P<unit> ?[km](?![a-z0-9])|万|萬)?(?![_-]|\.?\d|[a-su-z]| ?%)"
@@ -135,7 +136,7 @@ def _one_over_another(text: str) -> tuple[int, int] | None:
 
 def _joined(text: str) -> str:
     """Without thousands separators, and without what is no number of anything."""
-    text = _NOT_NUMBERS.sub(" ", text)
+    text = _OF_TOKENS.sub(" ", _NOT_NUMBERS.sub(" ", text))
     text = _SPACED.sub(lambda found: found[0].replace(" ", ""), text)
     return _THOUSANDS.sub(_without_separators, text)
 

@@ -29,7 +29,7 @@ _WINDOW = r"""
     max_seq_len|n_ctx|\bsequence length
     max\w* (?:allowed )?(?:prompt|input|sequence|model|message|request) (?:length|size|tokens?)
     max\w* (?:number of|total) (?:input )?tokens|max\w* (?:allowed )?length
-    token (?:limit|budget|capacity|maximum)|(?:input|prompt|length) (?:limit|capacity)
+    token (?:limit|budget|capacity|maximum|window)|(?:input|prompt|length) (?:limit|capacity)
     model'?s? (?:\w+ )?(?:limit|max)|max\w* (?:of )?\d+ tokens|max\w* tokens
     limit of \d[\d,.]* ?(?:tokens|$)
     what (?:this|the|your) model (?:can|is able to) (?:hold|take|handle|accept|process|fit|read)
@@ -51,7 +51,7 @@ _EXCEEDS = r"""
     must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|only supports?|up to
     too small
     support\w* (?:only|at most|a max)|no (?:more|longer) than|at most|not enough|ran out|run out
-    out of (?:context|room|space)|shorten|truncat|shorter|limited to (?:\w+ )?\d|larger|reached
+    out of (?:context|room|space)|shorten|truncat|shorter|limited to (?:\w+ )?\d|larger|bigger|reached
     \d > \d|<=
     reduce (?:the|your) (?:length|size|number|prompt|input|message)|cannot be processed|should be \[
     超过|超過|超出|超长|超長|过长|過長|太长|太長|过大|過大|大于|大於|过多|不能超|上限|最多|缩短|縮短
@@ -99,7 +99,7 @@ OVERFLOW = any_of(rf"""
     context[ _-]?(?:length|window|size|limit)[ _](?:was |is |has been )?exceed
     (?:prompt|input|conversation|message|context|text|query)s?(?: \w+)?(?: is| are)? too (?:long|large)
     (?:prompt|input|conversation|message|context) (?:is )?too big
-    history .{{0,12}}too (?:long|large)
+    history .{{0,12}}too (?:long|large)|(?<!stop )\bsequences? (?:is |are |was )?too (?:long|large)
     request (?:is |was |body )?too (?:long|large)(?! for)|payload too large|entity too large
     exceed\w* .{{0,30}}context|out of context|context .{{0,20}}overflow|too many (?:input )?tokens
     prompt,? too long|prompt exceeds|input length|(?:input|prompt) token count|longer than the model
