@@ -52,10 +52,6 @@ class CancelToken:
         """Return when the request is cancelled."""
         await self._edge.wait()
 
-    def wait_in_thread(self, timeout_s: float) -> bool:
-        """For a worker thread: wait up to `timeout_s` seconds; whether it was cancelled."""
-        return self._event.wait(timeout_s)
-
 
 RequestId = str | tuple[str, ...]
 

@@ -78,17 +78,6 @@ def split(
     return parts
 
 
-def split_text(text: str, limit: int) -> list[str]:
-    """Cut into parts of at most `limit` characters; an empty text gives no part."""
-    parts: list[str] = []
-    start = 0
-    while start < len(text):
-        end = _cut(text, start, min(start + limit, len(text)))
-        parts.append(text[start:end])
-        start = end
-    return parts
-
-
 def _room_for_spans(
     open_spans: Sequence[Span], waiting: deque[Span], start_unit: int, max_spans: int
 ) -> int:

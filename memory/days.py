@@ -42,7 +42,6 @@ class Sums:
     person_cost: int = 0
     person_tokens: int = 0
     month_cost: int = 0
-    month_tokens: int = 0
     person_month_cost: int = 0
 
 
@@ -132,13 +131,13 @@ LATEST = (
 )
 _HERE = f"FROM usage_days WHERE channel = :channel AND account = :account AND {ITS_IDS}"
 SUMS = (
-    "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost, month.tokens,"  # noqa: S608
+    "SELECT today.cost, today.tokens, today.own_cost, today.own_tokens, month.cost,"  # noqa: S608
     " month.own_cost"
     " FROM (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
     " COALESCE(SUM(cost_microusd) FILTER (WHERE person IN (:person, :erased)), 0) AS own_cost,"
     " COALESCE(SUM(tokens) FILTER (WHERE person IN (:person, :erased)), 0) AS own_tokens"
     f" {_HERE} AND began_at = :day) AS today,"
-    " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,"
+    " (SELECT COALESCE(SUM(cost_microusd), 0) AS cost,"
     " COALESCE(SUM(cost_microusd) FILTER (WHERE person IN (:person, :erased)), 0) AS own_cost"
     f" {_HERE} AND began_at >= :since AND day >= :first) AS month"
 )
@@ -163,7 +162,6 @@ HELD = "SELECT {} {}".format(
             ("u.cost_microusd", f"{_TODAY} AND {_OWN}"),
             (TOKENS, f"{_TODAY} AND {_OWN}"),
             ("u.cost_microusd", "d.day >= :first"),
-            (TOKENS, "d.day >= :first"),
             ("u.cost_microusd", f"d.day >= :first AND {_OWN}"),
         )
     ),

@@ -20,7 +20,7 @@ DEFAULTS = {"anthropic": "claude-haiku-5-5", "openai": "gpt-6-luna"}
 """The model for a key and nothing else, by the provider's kind: each provider's small one."""
 
 # (kind, window, then USD per million tokens: input, output, cache read, cache write for 5 minutes)
-_KNOWN = {
+KNOWN = {
     "claude-haiku-5-5": ("anthropic", 100_000, 0.10, 0.50, 0.01, 0.125),
     "claude-sonnet-5-5": ("anthropic", 200_000, 2.0, 10.0, 0.10, 2.50),
     "claude-opus-5-5": ("anthropic", 200_000, 4.0, 20.0, 0.20, 5.0),
@@ -29,14 +29,9 @@ _KNOWN = {
 }
 
 
-def known_ids(kind: str) -> list[str]:
-    """The ids of the known models of a provider's kind, the default first."""
-    return [name for name, row in _KNOWN.items() if row[0] == kind]
-
-
 def model_settings(kind: str, provider: str, model_id: str) -> ModelSettings:
     """The settings of the model `model_id` at `provider`; without a price when it is not known."""
-    row = _KNOWN.get(model_id)
+    row = KNOWN.get(model_id)
     if row is None or row[0] != kind:
         return ModelSettings(provider=provider, id=model_id, context_tokens=window_of(model_id))
     _, window, given, made, read, write = row

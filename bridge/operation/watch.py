@@ -53,11 +53,6 @@ class ChannelWatch:
         """The states as they are now."""
         return [self._look(name) for name in self._channels if name not in self._ended]
 
-    @property
-    def all_receive(self) -> bool:
-        """Whether each channel receives."""
-        return all(state.receiving for state in self.look())
-
     def _look(self, name: str) -> ChannelState:
         receiving = self._channels[name].receiving
         known = self._states.get(name)

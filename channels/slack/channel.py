@@ -24,6 +24,7 @@ from channels.base import (
     Wanted,
 )
 from channels.errands import Errands
+from channels.errors import ChannelFailed
 from channels.inputs import Form
 from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
@@ -42,6 +43,7 @@ from channels.slack.press import Presses
 from channels.slack.reply import ReplyTiming, SlackReply
 from channels.slack.settings import SlackSettings
 from channels.slack.threads import Threads
+from channels.trust import Trust
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +82,7 @@ class SlackChannel:
         self._replies: WeakSet[SlackReply] = WeakSet()
         self._presses = Presses(self._api, self._urls, self._errands, self._in_the_making)
         self._connected = False
+        self._trust = Trust()
         self._wanted: Wanted = _nothing
 
     @property
@@ -103,12 +106,14 @@ class SlackChannel:
         `ChannelUnavailable`."""
         return await self._api.identify()
 
-    async def check_app_token(self) -> None:
-        """Whether Socket Mode can be used. Raises `ChannelFailed`, `ChannelUnavailable`."""
-        await self._api.open_connection()
-
     async def listen(self, receive: Receive) -> None:
         """Connect and receive until cancelled."""
+        try:
+            await self._listen(receive)
+        except ChannelFailed as error:
+            raise self._trust.after(error) from None
+
+    async def _listen(self, receive: Receive) -> None:
         identity = await self.identify()
         log.info("connected as %s in workspace %s", identity.user_id, identity.team_id)
         intake = Intake(
@@ -143,6 +148,8 @@ class SlackChannel:
 
         def see(connection: str | None) -> None:
             self._connected = connection is not None
+            if self._connected:
+                self._trust.works()
             catch_up.see(connection)
 
         if settings.app_token is not None:

@@ -25,7 +25,7 @@ from channels.base import (
 )
 from channels.chunking import Part
 from channels.errands import Errands
-from channels.errors import ChannelError, ChannelFailed, ChannelUnavailable
+from channels.errors import ChannelError, ChannelFailed
 from channels.inputs import Form
 from channels.telegram.api import Api, build_api
 from channels.telegram.compose import compose
@@ -39,12 +39,11 @@ from channels.telegram.parse import CHANNEL, BotIdentity
 from channels.telegram.poll import Poller, stored
 from channels.telegram.reply import TelegramReply
 from channels.telegram.settings import TelegramSettings
+from channels.trust import Trust
 
 log = logging.getLogger(__name__)
 
 MAX_MENU_COMMANDS = 8
-# Waits in seconds while a token that has worked is refused; after the last it is given up.
-_REFUSED_AGAIN_S = (5.0, 60.0, 180.0, 300.0)
 
 Menu = Sequence[tuple[str, str]]
 MenuByLanguage = Mapping[str | None, Menu]
@@ -65,7 +64,7 @@ class TelegramChannel:
         self._poller = Poller(self._api)
         self._identity: BotIdentity | None = None
         self._menu_is_set = False
-        self._refused = 0  # times in a row that Telegram did not know the token
+        self._trust = Trust()
         self._errands = Errands()
 
     @property
@@ -108,20 +107,15 @@ class TelegramChannel:
             raise listening_failed(error) from None
         sees_all = bool(user.can_read_all_group_messages)
         self._identity = BotIdentity(user.id, user.username or "", sees_all)
-        self._refused = 0
+        self._trust.works()
         return self._identity
 
     async def listen(self, receive: Receive) -> None:
-        """Connect and receive until cancelled. A token that has worked is given up only when it is
-        refused each time for minutes: one such answer may be an accident of Telegram's."""
+        """Connect and receive until cancelled."""
         try:
             await self._listen(receive)
         except ChannelFailed as error:
-            if self._identity is None or self._refused == len(_REFUSED_AGAIN_S):
-                raise
-            wait_s = _REFUSED_AGAIN_S[self._refused]
-            self._refused += 1
-            raise ChannelUnavailable(f"{error}, but it has worked before", wait_s) from None
+            raise self._trust.after(error) from None
 
     async def _listen(self, receive: Receive) -> None:
         identity = await self.identify()

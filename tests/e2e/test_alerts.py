@@ -69,7 +69,7 @@ async def test_a_channel_that_is_down_is_told_in_the_other_one_and_its_return_in
 async def test_a_token_that_is_revoked_while_it_runs_is_told_with_its_reason(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("channels.telegram.channel._REFUSED_AGAIN_S", ())  # it was minutes ago
+    monkeypatch.setattr("channels.trust.REFUSED_AGAIN_S", ())  # it was minutes ago
     world.telegram.fail_next("getUpdates", status=401, description="Unauthorized", count=100)
     world.telegram.end_poll(401, "Unauthorized")
     await world.slack.wait_for(lambda: world.dm.from_bot)

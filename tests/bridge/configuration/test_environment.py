@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridge.config import Config, ConfigError, from_environment
-from bridge.configuration.known_models import DEFAULTS, known_ids, model_settings
+from bridge.configuration.known_models import DEFAULTS, KNOWN, model_settings
 
 TOKEN = "123456:AAbbccddeeffgghhiijjkkllmmnnooppqq"
 BOT, APP = "xoxb-1234567890-abc", "xapp-1-1234567890-abc"
@@ -123,12 +123,11 @@ def test_empty_variables_are_not_set() -> None:
     ).local_model
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-def test_every_known_model_has_a_dated_price_and_a_window(kind: str) -> None:
-    for model_id in known_ids(kind):
+def test_every_known_model_has_a_dated_price_and_a_window() -> None:
+    for model_id, (kind, *_) in KNOWN.items():
         model = model_settings(kind, "p", model_id)
         assert model.price is not None
         assert model.price.input < model.price.output
         assert model.price.as_of.year >= 2026
         assert model.context_tokens >= 100_000
-    assert model_settings(kind, "p", "something-else").price is None
+        assert model_settings(kind, "p", "something-else").price is None

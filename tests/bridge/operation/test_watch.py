@@ -27,10 +27,8 @@ def test_a_channel_is_down_until_it_receives_and_says_why() -> None:
     assert first.reason == "it has not connected yet"
     watch.failing("fake", "no route")
     assert watch.look() == [ChannelState("fake", False, first.since, "no route")]
-    assert not watch.all_receive
     channel.receiving = True
     assert watch.look() == [ChannelState("fake", True, START + timedelta(minutes=2))]
-    assert watch.all_receive
     channel.receiving = False
     (silent,) = watch.look()
     assert (silent.since, silent.reason) == (
@@ -51,10 +49,8 @@ def test_a_channel_that_gave_up_stays_so() -> None:
 def test_a_channel_that_joins_later_is_watched_too() -> None:
     channels = {"fake": FakeChannel(receiving=True)}
     watch = ChannelWatch(channels, Clock())
-    assert watch.all_receive
     channels["other"] = FakeChannel("other")
     assert [state.name for state in watch.look()] == ["fake", "other"]
-    assert not watch.all_receive
 
 
 def test_a_channel_whose_input_is_over_is_no_fault() -> None:
@@ -62,4 +58,3 @@ def test_a_channel_whose_input_is_over_is_no_fault() -> None:
     watch = ChannelWatch(channels, Clock())
     watch.ended("console")
     assert [state.name for state in watch.look()] == ["fake"]
-    assert watch.all_receive

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from channels.errors import ChannelFailed, ChannelUnavailable, NotStored
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
+from channels.supervise import supervise
 from tests.channels.slack.conftest import WATCHFUL, Inbox, make_channel
 from tests.servers.slack import SlackServer
 
@@ -196,13 +197,34 @@ async def test_cancelling_leaves_nothing_behind(server: SlackServer, inbox: Inbo
     await channel.aclose()
 
 
-async def test_the_tokens_can_be_checked_without_listening(server: SlackServer) -> None:
-    channel = make_channel(server)
-    identity = await channel.identify()
-    await channel.check_app_token()
-    assert (identity.team_id, identity.user_id) == (server.team_id, server.bot.id)
-    assert set(identity.scopes) == set(server.scopes)
+@pytest.mark.parametrize("method", ["auth.test", "apps.connections.open"])
+async def test_tokens_that_have_worked_are_given_up_only_when_they_stay_refused(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr("channels.trust.REFUSED_AGAIN_S", (0.01, 0.02))
+    monkeypatch.setattr("channels.supervise.FIRST_WAIT_S", 0.01)
+    channel = make_channel(server, connecting=WATCHFUL)
+    reasons: list[str] = []
+    task = asyncio.create_task(supervise(channel, inbox.receive, failing=reasons.append))
+    await server.wait_for_connection()
+    await lose_connection(server)
+    server.fail_next(method, error="invalid_auth")
+    server.dm(server.user("Ana")).send("still here?")
+    await inbox.wait_for(1)
+    assert any("it has worked before" in reason for reason in reasons)
+    await lose_connection(server)
+    server.fail_next(method, error="invalid_auth", count=100)
+    with pytest.raises(ChannelFailed, match="Slack refuses it"):
+        await task
     await channel.aclose()
+
+
+async def lose_connection(server: SlackServer) -> None:
+    """Until the channel has built a handler anew."""
+    refused = server.socket.refused_handshakes
+    server.socket.refuse_handshakes = 1  # the SDK tries the used ticket again, for ever
+    server.socket.cut()
+    await server.wait_for(lambda: server.socket.refused_handshakes > refused)
 
 
 async def end(channel: SlackChannel, task: asyncio.Task[None]) -> None:

@@ -144,7 +144,7 @@ async def test_trouble_at_the_start_is_tried_again(
 async def test_a_token_that_has_worked_is_given_up_only_when_it_stays_refused(
     server: TelegramServer, channel: TelegramChannel, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("channels.telegram.channel._REFUSED_AGAIN_S", (0.01, 0.02))
+    monkeypatch.setattr("channels.trust.REFUSED_AGAIN_S", (0.01, 0.02))
     reasons: list[str] = []
     refused = server.fail_next("getUpdates", status=401)
     task = asyncio.create_task(supervise(channel, inbox.receive, failing=reasons.append))
