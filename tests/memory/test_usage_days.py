@@ -63,9 +63,9 @@ async def test_a_reservation_becomes_what_was_used(database: Database) -> None:
     reserved = await row(database, "r")
     assert await usage.reserve(reserved) is None
     used = await usage.used(PLACE, "ana", UTC)
-    assert (used.chat_cost, used.held) == (40, Sums(40, 10, 40, 10, 40, 10, 40))
+    assert (used.chat_cost, used.held) == (40, Sums(40, 10, 40, 10, 40, 40))
     assert (CAP.used(used), CAP.held(used), CAP.spent(used)) == (40, 40, 0)
-    assert (await usage.used(PLACE, "bo", UTC)).held == Sums(40, 10, 0, 0, 40, 10, 0)
+    assert (await usage.used(PLACE, "bo", UTC)).held == Sums(40, 10, 0, 0, 40, 0)
     since = stamp(datetime.now(UTC) - DAY)
     assert await usage.of_person("telegram", "ana", since) == Cost(40, held=40)
     assert await usage.cost_since(datetime.now(UTC) - DAY) == Cost(40, held=40)
