@@ -229,6 +229,17 @@ async def test_compatible_servers_are_learnt_once(rules: Callable[[], Rules]) ->
         assert len(it.server.refusals) <= 2
 
 
+async def test_what_was_learnt_of_a_server_is_learnt_anew_when_it_has_changed() -> None:
+    """A relay with another upstream, or a server that was replaced: each call was refused for ever."""
+    async with bed("openai", rules=only_max_tokens()) as it:
+        await it.answer()
+        it.server.rules = Rules(completion_tokens_only=True)
+        for _ in range(2):
+            await it.answer()
+        assert "max_completion_tokens" in it.server.requests[-1].body
+        assert len(it.server.refusals) == 3
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_was_learnt_of_a_server_outlives_a_next_try_that_fails(status: int) -> None:
     async with bed("openai", rules=only_max_tokens()) as it:
