@@ -18,8 +18,8 @@ class Answer:
 
     A press is answered by a short notice for the person who pressed, without buttons or documents.
     `spent`: the buttons that were pressed are of no more use, and go. `in_place`: instead of the
-    notice, the message with the button becomes this text with these buttons. `apart`: instead of
-    the notice it is a message of its own.
+    notice, the message with the button becomes this text with these buttons; where it has no room for
+    them it is as with `apart`: instead of the notice a message of its own.
     """
 
     text: str

@@ -222,10 +222,14 @@ class Acts:
         elif answer.in_place and await self._notices.replace(message, answer.reply):
             await self._services.inbox.close([inbox_id], "done")
         else:
-            notice = "" if answer.apart else answer.text
-            await self._notices.answer(message, notice, spent=answer.spent)
-            if answer.apart:
-                await self._notices.reply(message, answer.text, answer.buttons)
+            # A notice would be cut: what has no room in the message's place comes after it, whole.
+            apart = answer.apart or answer.in_place
+            notice, spent = "" if apart else answer.text, answer.spent or answer.in_place
+            await self._notices.answer(message, notice, spent=spent)
+            if apart:
+                await self._notices.reply(
+                    message, answer.text, answer.buttons, silent=answer.silent
+                )
             await self._services.inbox.close([inbox_id], "done")
 
 

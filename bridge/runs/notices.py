@@ -53,11 +53,17 @@ class Notices:
         return Say(self._texts, self.language(message), channel.capabilities)
 
     async def reply(
-        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
+        self,
+        message: InboundMessage,
+        sentence: str,
+        buttons: Sequence[Button] = (),
+        *,
+        silent: bool = False,
     ) -> None:
         """A reply to the message, until it is there; a chat that cannot have it is only logged."""
+        silent = silent or self.quiet(message)
         for wait_s in (*AGAIN_S, None):
-            told = await self._try(message, sentence, buttons)
+            told = await self._try(message, sentence, buttons, silent=silent)
             if told is not None or wait_s is None:
                 return
             await asyncio.sleep(wait_s)
@@ -66,14 +72,14 @@ class Notices:
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
     ) -> bool:
         """One try, and whether it arrived."""
-        return bool(await self._try(message, sentence, buttons))
+        silent = self.quiet(message)
+        return bool(await self._try(message, sentence, buttons, silent=silent))
 
     async def _try(
-        self, message: InboundMessage, sentence: str, buttons: Sequence[Button]
+        self, message: InboundMessage, sentence: str, buttons: Sequence[Button], *, silent: bool
     ) -> bool | None:
         """Whether it arrived; None when nobody can say, or it may arrive later."""
         channel = self._channels[message.address.channel]
-        silent = self.quiet(message)
         sink = channel.open_reply(message.address, reply_to=message.message_id or None)
         try:
             delivered = await sink.finish(_reply(sentence, buttons, silent=silent))

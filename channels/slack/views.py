@@ -17,7 +17,7 @@ from channels.inputs import Form, FormField, Submission
 from channels.slack.buttons import button_blocks
 
 MODAL_TEXT: Final = 24  # characters of a title or a button of the modal
-_LABEL, _HINT, _PLACE = 2_000, 2_000, 75
+_LABEL, _HINT, _PLACE, _SECTION = 2_000, 2_000, 75, 3_000
 _INPUT = "input"  # the action id within each field's block
 _NOTHING: Final = "-"  # a choice has no empty value
 
@@ -28,7 +28,7 @@ def view_of(form: Form, to: Address) -> Block:
     """The modal of a form, which remembers where it was opened."""
     blocks: list[Block] = []
     if form.intro:
-        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": form.intro[:3_000]}})
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": _short(form.intro)}})
     blocks += button_blocks(form.buttons)
     blocks += map(_field, form.fields)
     return {
@@ -93,6 +93,11 @@ def _select(one: FormField) -> Block:
 
 def _option(value: str, label: str) -> Block:
     return {"text": _plain(label[:_PLACE]), "value": value or _NOTHING}
+
+
+def _short(text: str) -> str:
+    """As much of it as a section holds; that more is missing shows."""
+    return text if len(text) <= _SECTION else f"{text[: _SECTION - 2]} …"
 
 
 def _plain(text: str) -> Block:

@@ -95,6 +95,19 @@ async def test_the_buttons_of_limits_in_a_telegram_group(tmp_path: Path) -> None
             await press(group.bot_messages[-1], "Apply")
             await telegram.wait_for(lambda: group.bot_messages[-1].buttons == ["Undo"])
             assert file.read_text() == "paused: no\nlanguage: de\n"
+            file.write_text(f"instructions: {'a' * 500}\n")
+            group.send("/limits", sender=boss)
+            await telegram.wait_for(lambda: "As text" in group.bot_messages[-1].buttons)
+            text = group.bot_messages[-1]
+            await press(text, "As text")
+            group.send(f"instructions: {'😀' * 2_000}", sender=boss, reply_to=text)
+            await telegram.wait_for(lambda: "Discard" in group.bot_messages[-1].buttons)
+            proposal = group.bot_messages[-1]
+            await press(proposal, "Apply")
+            await telegram.wait_for(lambda: "Undo" in group.bot_messages[-1].buttons)
+            assert proposal.buttons == []
+            shown = "".join(one.text for one in group.bot_messages if one.id > proposal.id)
+            assert shown.count("😀") == 2_000, "what is applied is shown whole"
             assert llm.requests == []
 
 

@@ -166,6 +166,25 @@ async def test_another_value_is_typed_as_a_reply(tmp_path: Path) -> None:
         assert len(it.provider.requests) == 1
 
 
+async def test_what_has_no_room_in_the_messages_place_is_shown_whole_in_another(
+    tmp_path: Path,
+) -> None:
+    old, new = "a" * 2_000, "b" * 2_000
+    write(tmp_path, f"instructions: {old}\n")
+    async with bed(tmp_path) as it:
+        reply = await opened(it)
+        await walk(it, reply, "Answers", "instructions", "Other…")
+        proposal = await answered(it, reply, new)
+        steps = (("Apply", f"{old} → {new}"), ("Undo", f"{new} → {old}"))
+        for number, (label, done) in enumerate(steps, start=1):
+            assert await press(it, proposal, label) == ""
+            assert len(it.channel.spent) == number, "it cannot be pressed twice"
+            proposal = it.channel.replies[-1]
+            assert done in (proposal.final or "")
+            assert proposal.silent
+        assert group_file(tmp_path).read_text() == f"instructions: {old}\n"
+
+
 async def test_lines_are_sent_as_a_reply_to_the_text(tmp_path: Path) -> None:
     write(tmp_path, "paused: no\nlanguage: de\n")
     async with bed(tmp_path) as it:
