@@ -155,7 +155,9 @@ def _loses(change: Change) -> int:
 def _carried_out(
     lines: Lines, change: Change, night: Night, before: Sequence[Change]
 ) -> tuple[Lines, Done]:
-    if night.forgotten.covers(change.text):
+    whos = [entry.who for entry in night.shown if entry.number in change.numbers]
+    whos += [night.notes[index].who for index in change.sources]
+    if night.forgotten.covers(change.text, ", ".join(whos) if all(whos) else ""):
         raise _Faulty("forgotten")
     match change.kind:
         case "add":

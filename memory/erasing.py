@@ -237,8 +237,8 @@ def erase_person(connection: sqlite3.Connection, channel: str, person: str, by: 
     mine = "channel = ? AND person = ?"
     connection.execute(
         "DELETE FROM tombstones WHERE (scope, hash) IN"
-        " (SELECT scope, hash FROM memory_changes WHERE person = ? AND kind = 'forgotten'"
-        " AND (scope GLOB ? OR scope = ?))",
+        " (SELECT scope, hash FROM memory_changes WHERE person = ? AND (scope GLOB ? OR scope = ?)"
+        " AND (kind = 'forgotten' OR tombstones.undone))",
         (person, f"*:{channel}:*", SHARED),
     )
     # No two platforms' ids look alike, so that a shared memory needs no channel beside them.

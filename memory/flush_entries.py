@@ -57,7 +57,7 @@ def entries(
     for day, group in groupby(range(len(lines)), _days(lines).__getitem__):
         indexes = list(group)
         here = [item for item in items if item.lines[0] in indexes]
-        here = [item for item in here if not forgotten.covers(item.text)]
+        here = [item for item in here if not forgotten.covers(item.text, _who(item, lines))]
         if here:
             made.append(_entry(day, lines, indexes, here, session, forgotten))
     return made
@@ -121,8 +121,13 @@ def _answer(lines: Sequence[Line], index: int) -> str:
 
 
 def _said(item: Item, lines: Sequence[Line]) -> str:
+    return f"- **{_who(item, lines) or '?'}** {_rests(item, lines)}"
+
+
+def _who(item: Item, lines: Sequence[Line]) -> str:
+    """Who has said it."""
     who = dict.fromkeys(lines[index].who for index in item.lines if lines[index].said)
-    return f"- **{one_line(', '.join(who)) or '?'}** {_rests(item, lines)}"
+    return one_line(", ".join(who))
 
 
 def _rests(item: Item, lines: Sequence[Line]) -> str:

@@ -25,7 +25,16 @@ from memory.facts import FactsRefused, Line, facts
 from memory.files import names
 from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings
 from memory.nights import Nights
-from memory.resting import Run, cited, drop_resting, messages_of, runs_cited, scrub_notes
+from memory.own_names import names_of
+from memory.resting import (
+    Run,
+    cited,
+    drop_resting,
+    messages_of,
+    runs_cited,
+    said_by_others,
+    scrub_notes,
+)
 from memory.scopes import CHANGES, FACTS, PERSON, ChatScope, day_of, scope_path
 from memory.search import Search
 from memory.snapshots import drop_snapshots
@@ -81,9 +90,10 @@ class Forgetting:
         same, others_keep = await self._same(chat, by, chosen)
         chosen += same
         words = [words for _, text in chosen for words in sayings(text)]
-        forgotten = Forgotten(frozenset(words))
+        whose = await self._whose(chat, by, chosen)
+        forgotten = Forgotten(frozenset(words), dict.fromkeys(words, whose) if whose else {})
         await self._database.write(
-            lambda connection: bury(connection, chat.scope, forgotten.sayings)
+            lambda connection: bury(connection, chat.scope, forgotten.sayings, whose)
         )
         # The lines themselves go last: as long as they are there, a command that a crash has cut off is
         # carried out anew as a whole.
@@ -92,7 +102,9 @@ class Forgetting:
         runs = await self._runs(chat, by, forgotten, bare)
         if others_keep:  # what others have said of it stays as well
             runs &= await self._database.look(lambda c: asked_by(c, chat, by.person))
-        copied = Taken(Forgotten(forgotten.sayings | frozenset(bare)))
+        elif whose:
+            runs -= await self._database.look(lambda c: said_by_others(c, runs, forgotten))
+        copied = Taken(replace(forgotten, sayings=forgotten.sayings | frozenset(bare)))
         gone = await self._database.look(lambda connection: messages_of(connection, runs))
         folder = scope_path(self._folder, chat.scope)
         done_with = await self._nights.prefixes(chat.scope)
@@ -130,6 +142,18 @@ class Forgetting:
         made(receipt)
         await self._database.write(lambda connection: drop_snapshots(connection, chat))
         return receipt
+
+    async def _whose(
+        self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]
+    ) -> frozenset[str]:
+        """The names of the one among others who forgets what is their own; empty where it is to be
+        forgotten whoever says it."""
+        if chat.scope.startswith(PERSON) or not all(
+            [await self._is_own(chat, by, *each) for each in chosen]
+        ):
+            return frozenset()
+        known = await self._database.look(lambda c: names_of(c, chat.channel, by.person))
+        return frozenset(map(normalised, {by.name, *known})) - {""}
 
     async def _bare(
         self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]], words: Iterable[str]
@@ -188,15 +212,17 @@ class Forgetting:
 
     async def _check(self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]) -> None:
         """Everybody may forget what they have said, and what is about them; admins everything."""
-        days = {fact.number: fact.day for fact in facts(await self._files.load(chat.scope))}
         for ref, text in chosen:
-            day = days.get(ref.number) or day_of(ref.name)
-            if await self._authors.has_said(chat, by, said(text)):
-                continue
-            if day is not None and await self._concerned.are(chat, by.person, text, day):
-                continue
-            if not await by.may_change_all():
+            if not await self._is_own(chat, by, ref, text) and not await by.may_change_all():
                 raise FactsRefused("not_yours", ref.number)
+
+    async def _is_own(self, chat: ChatScope, by: Member, ref: Ref, text: str) -> bool:
+        """Whether they have said it, or it is about them."""
+        if await self._authors.has_said(chat, by, said(text)):
+            return True
+        days = {fact.number: fact.day for fact in facts(await self._files.load(chat.scope))}
+        day = days.get(ref.number) or day_of(ref.name)
+        return day is not None and await self._concerned.are(chat, by.person, text, day)
 
     async def _drop(self, chat: ChatScope, refs: Collection[Ref], forgotten: Forgotten) -> None:
         numbers = {ref.number for ref in refs if ref.number}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from memory.facts import EARLIER, FactsRefused, parse
 from memory.files import locked, read, replace
+from memory.quoting import SPEAKER
 from memory.scopes import FACTS, day_of
 from memory.words import normalised
 
@@ -22,6 +23,7 @@ TRIES = 5  # while somebody saves the file again and again
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _OTHER = re.compile(rf"(MEMORY|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:\.md)?/([0-9a-f]{{{MARK}}})")
 _SPEAKER = re.compile(r"\s*[-*+]\s+(?:\*\*[^*]{1,200}\*\*:?\s*)?(?:\[[^\]]*\]\s*)?")
+_NAMED = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
 _SOURCES = re.compile(r"\s*\[[0-9, –-]+\]\s*$")
 
 
@@ -57,6 +59,16 @@ def ref_of(text: str) -> Ref | None:
 def lines_of(path: Path) -> list[tuple[Ref, str]]:
     """The file's lines that say something, headings left out. Raises `OSError`."""
     return _refs(path.name, read(path))
+
+
+def speaker_of(raw: str) -> str:
+    """Who is named as the one who said a line: of `MEMORY.md`, of a day's file (`memory.flush`) or of a
+    group's conversation; empty where nobody is."""
+    (line,) = parse(raw.replace("\n", " "))
+    if line.fact is not None:
+        return line.fact.who
+    found = _NAMED.match(raw) or SPEAKER.match(raw)
+    return found[1] if found is not None else ""
 
 
 def said(text: str) -> str:

@@ -147,7 +147,7 @@ class MemoryRead:
         forgotten = await self._memory.notebook.tombstones.of(self._memory.chat.scope)
         lines = data.decode("utf-8", "replace").split("\n")
         if name == FACTS:
-            kept = [line for line in lines if not forgotten.repeats(line)]
+            kept = [line for line in lines if not forgotten.repeats_line(line)]
         else:
             kept = forgotten.without(lines)
         return ToolOutput.of(_shown("\n".join(kept), start))

@@ -18,7 +18,7 @@ from memory.said_before import SaidBefore
 from memory.scopes import ChatScope
 from memory.search import Search
 from memory.snapshots import Snapshots, outdate_snapshots
-from memory.tombstones import Tombstones, forgotten_in, hash_of, unearth
+from memory.tombstones import Tombstones, bury, forgotten_in, hash_of, unearth
 from memory.words import normalised
 
 
@@ -50,7 +50,8 @@ class Notebook:
         """One more entry, or another text for one. `made` hears of it as soon as it stands in the file.
         Raises `FactsRefused`. What was forgotten is written again only where the person does it
         themselves: without a run."""
-        if by.run_id is not None and (await self.tombstones.of(chat.scope)).covers(text):
+        forgotten = await self.tombstones.of(chat.scope)
+        if by.run_id is not None and forgotten.covers(text, by.name):
             raise FactsRefused("forgotten")
         if instead_of is None:
             fact = await self.files.add(chat.scope, day, by.name, text)
@@ -65,8 +66,8 @@ class Notebook:
 
         def op(connection: sqlite3.Connection) -> Receipt | None:
             if by.run_id is None:
-                unearth(connection, chat.scope, said)
-            elif forgotten_in(connection, chat.scope).covers(said):
+                unearth(connection, chat.scope, said, by.name)
+            elif forgotten_in(connection, chat.scope).covers(said, by.name):
                 return None  # meanwhile: what forgets it may not have seen the line
             return replace(receipt, changes=note(connection, chat, by, receipt, said))
 
@@ -91,6 +92,8 @@ class Notebook:
             raise FactsRefused("changed_since")
         if change.kind == "remembered":
             await self.files.remove(chat.scope, [change.number])
+            text = normalised(now.text)
+            await self._database.write(lambda c: bury(c, chat.scope, [text], undone=True))
         elif await self.authors.is_newest(chat, change):
             await self.files.undo(chat.scope)
         else:

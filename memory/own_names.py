@@ -92,6 +92,16 @@ def own_names(
     return tuple(found)
 
 
+def names_of(connection: sqlite3.Connection, channel: str, person: str) -> set[str]:
+    """All names that are stored with what the person has written on the channel."""
+    rows = connection.execute(
+        "SELECT DISTINCT json_extract(body, '$.sender.name') FROM inbox WHERE channel = ?"
+        " AND person = ? AND json_valid(body)",
+        (channel, person),
+    )
+    return {plain_name(str(name)) for (name,) in rows if name}
+
+
 def is_common(name: str) -> bool:
     """Whether it is a word that texts hold anyway; in scripts with capitals a name begins with one."""
     return name[0].islower() or is_ordinary(name)

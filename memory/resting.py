@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.messages import Message, MessageFormatError, TextBlock, decode
 from memory.files import names, read
 from memory.flush import NOT_SAID
-from memory.lines import rewrite, said
+from memory.lines import rewrite, said, speaker_of
 from memory.scopes import ChatScope, day_name, day_of
 from memory.telling import telling
 from memory.tombstones import Forgotten
@@ -122,7 +122,7 @@ def cited(folder: Path, forgotten: Forgotten) -> list[tuple[date, frozenset[int]
             continue
         for line in read(folder / name).decode("utf-8", "replace").split("\n"):
             ids = sources_of(line)
-            if ids and forgotten.covers(said(line)):
+            if ids and forgotten.covers(said(line), speaker_of(line)):
                 found.append((day, ids))
     return found
 
@@ -150,6 +150,21 @@ def runs_cited(
                 run = (str(row[0]), int(row[1]))
                 telling_[run] = telling_.get(run, False) or bool(telling(_text(row[2])) & about)
         found |= {run for run, tells in telling_.items() if tells} or set(telling_)
+    return found
+
+
+def said_by_others(
+    connection: sqlite3.Connection, runs: Iterable[Run], forgotten: Forgotten
+) -> set[Run]:
+    """Of these runs those whose question says of somebody else what is `forgotten` of one person."""
+    found: set[Run] = set()
+    for run in runs:
+        row = connection.execute(
+            "SELECT body FROM messages WHERE run_id = ? AND ordinal = 0", (run[0],)
+        ).fetchone()
+        text = _text(row[0]) if row is not None else ""
+        if forgotten.is_of_another(text, speaker_of(text)):
+            found.add(run)
     return found
 
 
@@ -208,7 +223,7 @@ def _digest(
         room -= len(line)
         if room < 0:
             break
-        if line and not forgotten.covers(line):
+        if line and not forgotten.covers(line, speaker_of(line.removeprefix("user: "))):
             lines.append(line)
     return [f"{NOTE_HEAD}(some of it was to be forgotten)", *reversed(lines)]
 

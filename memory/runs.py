@@ -20,8 +20,9 @@ from memory.database import Database
 from memory.inbox import InboxKey
 from memory.outbox import NewReply, put_reply
 from memory.provenance import Whose
+from memory.resting import said_by_others
 from memory.scopes import ChatScope
-from memory.tombstones import Forgotten
+from memory.tombstones import forgotten_in
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -263,13 +264,13 @@ class Runs:
 def _forget_again(connection: sqlite3.Connection, run: Settlement, now: str) -> None:
     """What was forgotten while the run was under way goes from it too: what its tools brought, and the
     run itself where it says it, other than the one that has it forgotten."""
-    rows = connection.execute(
-        "SELECT t.words FROM tombstones t JOIN runs r ON r.run_id = ? AND t.at > r.began_at"
-        " WHERE t.scope = ?",
-        (run.run_id, run.scope),
-    ).fetchall()
-    forgotten = Forgotten(frozenset(str(row[0]) for row in rows))
-    if not rows:
+    began = connection.execute(
+        "SELECT began_at FROM runs WHERE run_id = ?", (run.run_id,)
+    ).fetchone()
+    if began is None:
+        return
+    forgotten = forgotten_in(connection, run.scope, str(began[0]))
+    if not forgotten.sayings:
         return
     place = connection.execute(
         "SELECT channel, account, chat FROM sessions WHERE id = ?", (run.session,)
@@ -278,6 +279,8 @@ def _forget_again(connection: sqlite3.Connection, run: Settlement, now: str) -> 
         "SELECT COALESCE(MIN(id), 0) FROM messages WHERE run_id = ?", (run.run_id,)
     ).fetchone()
     take_out(connection, ChatScope(run.scope, *place), Taken(forgotten), [], int(first) - 1)
+    if said_by_others(connection, [(run.run_id, run.session)], forgotten):
+        return
     lines = [line for _, message in run.messages for line in message.text.split("\n")]
     forgets = connection.execute(
         "SELECT 1 FROM memory_changes WHERE run_id = ? AND kind = 'forgotten'", (run.run_id,)

@@ -18,6 +18,7 @@ from memory.database import Database
 from memory.files import read
 from memory.indexing import Indexer, Owner, said
 from memory.lines import said as line_says
+from memory.lines import speaker_of
 from memory.pieces import entry_pieces, excerpt
 from memory.scopes import FACTS, ChatScope, scope_path
 from memory.telling import beginning, tells
@@ -205,10 +206,18 @@ class _Reading:
 def _is_forgotten(hit: Hit, forgotten: Forgotten) -> bool:
     """An entry in other words than what was forgotten has been left by whoever chose among them."""
     if hit.name == FACTS:
-        return forgotten.repeats(hit.text)
-    return forgotten.covers(hit.text) or any(
-        forgotten.covers(line_says(line)) for line in hit.text.split("\n")
-    )
+        return forgotten.repeats_line(hit.text)
+    lines = hit.text.split("\n")
+    asks = speaker_of(lines[0]) if hit.name is None else ""
+    whos = [asks or speaker_of(line) for line in lines] if forgotten.whose else [""] * len(lines)
+    said = [(line_says(line), who) for line, who in zip(lines, whos, strict=True)]
+    # What others say of themselves does not count for the whole either.
+    shown = [
+        line
+        for line, each in zip(lines, said, strict=True)
+        if not (forgotten.whose and forgotten.is_of_another(*each))
+    ]
+    return forgotten.covers("\n".join(shown)) or any(forgotten.covers(*each) for each in said)
 
 
 def _in_its_forms(mark: tuple[str, ...]) -> Phrase:

@@ -147,7 +147,7 @@ def snapshot(
     for_days = round(most * SHARE_OF_DAYS)
     known = [line.raw for line in facts if line.raw.strip()]
     # An entry in other words than what was forgotten has been left by whoever chose among them.
-    shown = _newest([line for line in known if not forgotten.repeats(line)], most - for_days)
+    shown = _newest([line for line in known if not forgotten.repeats_line(line)], most - for_days)
     if shown:
         taken = size(facts)
         parts.append(

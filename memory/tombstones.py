@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from memory.clock import stamp
 from memory.database import Database
+from memory.lines import speaker_of
 from memory.telling import sequence, stand_together, telling
 from memory.words import contains, normalised
 
 SHORTEST = 3  # words of a saying that also covers longer texts: `tea` alone would cover too much
+_OF = "SELECT words, whose FROM tombstones WHERE scope = ?"
 ENOUGH = 3  # weight of the words by which a text is known again: two words, or three characters
 
 
@@ -23,27 +25,50 @@ def hash_of(words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The sayings of a scope that are not to come back, normalised."""
+    """The sayings of a scope that are not to come back, normalised. `whose`: of a saying that somebody
+    has forgotten of themselves among others, the normalised names that are theirs: what another person
+    says of themselves is not meant."""
 
     sayings: frozenset[str]
+    whose: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
-    def repeats(self, text: str) -> bool:
-        """Whether the text says one of them in its very words: alone, or side by side within more."""
+    def since(self, earlier: Forgotten) -> Forgotten:
+        """Those that were not there `earlier`."""
+        return replace(self, sayings=self.sayings - earlier.sayings)
+
+    def repeats(self, text: str, who: str = "") -> bool:
+        """Whether the text says one of them in its very words: alone, or side by side within more.
+        `who`: the names of those who say it, as far as they are known."""
         words = normalised(text)
-        if words in self.sayings:
-            return True
         return any(
-            saying.count(" ") >= SHORTEST - 1 and contains(words, saying) for saying in self.sayings
+            not self._is_anothers(saying, words, who)
+            for saying in self.sayings
+            if words == saying or (saying.count(" ") >= SHORTEST - 1 and contains(words, saying))
         )
 
-    def covers(self, text: str) -> bool:
+    def covers(self, text: str, who: str = "") -> bool:
         """Whether the text says one of them, or a good part of it, in other forms and another order of
         its words too: all words that tell something stand near one another in it."""
-        if self.repeats(text):
+        if self.repeats(text, who):
             return True
-        told = sequence(text)
+        words, told = normalised(text), sequence(text)
         there = frozenset(told)
-        return any(_says_again(told, there, telling(saying)) for saying in self.sayings)
+        return any(
+            _says_again(told, there, telling(saying)) and not self._is_anothers(saying, words, who)
+            for saying in self.sayings
+        )
+
+    def covers_line(self, raw: str) -> bool:
+        """The same of a line that may name who says it (`memory.lines.speaker_of`)."""
+        return self.covers(raw, speaker_of(raw) if self.whose else "")
+
+    def repeats_line(self, raw: str) -> bool:
+        """As `repeats`, of such a line."""
+        return self.repeats(raw, speaker_of(raw) if self.whose else "")
+
+    def is_of_another(self, text: str, who: str) -> bool:
+        """Whether somebody says one of them of themselves."""
+        return Forgotten(self.sayings).covers(text) and not self.covers(text, who)
 
     def same(self, text: str, who: str = "") -> bool:
         """Whether the text tells what one of them tells and no more; `who` says it, named or not."""
@@ -62,7 +87,17 @@ class Forgotten:
 
     def without(self, lines: Sequence[str]) -> list[str]:
         """The lines that say none of them."""
-        return [line for line in lines if not self.covers(line)] if self.sayings else list(lines)
+        return (
+            [line for line in lines if not self.covers_line(line)] if self.sayings else list(lines)
+        )
+
+    def _is_anothers(self, saying: str, words: str, who: str) -> bool:
+        """Whether others than whose the saying was say it, and not of these: `words`, normalised."""
+        names = self.whose.get(saying)
+        by = {name for each in who.split(",") if (name := normalised(each))}
+        if not names or not by or by & names:
+            return False
+        return not any(contains(words, name) for name in names)
 
 
 def _says_again(told: Sequence[str], there: frozenset[str], saying: frozenset[str]) -> bool:
@@ -90,29 +125,52 @@ class Tombstones:
 
     async def of(self, scope: str) -> Forgotten:
         """What the scope is not to be told again."""
-        rows = await self._database.read("SELECT words FROM tombstones WHERE scope = ?", (scope,))
-        return Forgotten(frozenset(str(row[0]) for row in rows))
+        return _forgotten(await self._database.read(f"{_OF} AND undone = 0", (scope,)))
+
+    async def for_nights(self, scope: str) -> Forgotten:
+        """The same, and what somebody has taken back: no night adds it."""
+        return _forgotten(await self._database.read(_OF, (scope,)))
 
 
-def forgotten_in(connection: sqlite3.Connection, scope: str) -> Forgotten:
-    """The same, inside a write."""
-    rows = connection.execute("SELECT words FROM tombstones WHERE scope = ?", (scope,))
-    return Forgotten(frozenset(str(row[0]) for row in rows))
+def forgotten_in(connection: sqlite3.Connection, scope: str, since: str = "") -> Forgotten:
+    """As `Tombstones.of`, inside a write; what was forgotten after `since` (ISO, UTC)."""
+    rows = connection.execute(f"{_OF} AND undone = 0 AND at > ?", (scope, since))
+    return _forgotten(rows.fetchall())
 
 
-def bury(connection: sqlite3.Connection, scope: str, sayings: Collection[str]) -> None:
-    """From now on these are forgotten. For use inside a write. Repeats are harmless."""
-    connection.executemany(
-        "INSERT INTO tombstones (scope, hash, words, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(scope, hash_of(saying), saying, stamp()) for saying in sayings if saying],
+def _forgotten(rows: Iterable[sqlite3.Row]) -> Forgotten:
+    whose = {str(row["words"]): frozenset(str(row["whose"]).split("\n")) for row in rows}
+    return Forgotten(
+        frozenset(whose), {words: names for words, names in whose.items() if names != {""}}
     )
 
 
-def unearth(connection: sqlite3.Connection, scope: str, saying: str) -> None:
+def bury(
+    connection: sqlite3.Connection,
+    scope: str,
+    sayings: Collection[str],
+    whose: Collection[str] = (),
+    *,
+    undone: bool = False,
+) -> None:
+    """From now on these are forgotten. `whose`: the names of the one person whose sayings they were,
+    without any those of everybody; `undone`: they are only taken back. For use inside a write. Repeats
+    are harmless."""
+    names = "\n".join(sorted({name for each in whose if (name := normalised(each))}))
+    connection.executemany(
+        "INSERT INTO tombstones (scope, hash, words, at, whose, undone) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (scope, hash) DO UPDATE SET at = excluded.at,"
+        " whose = IIF(whose = '' OR excluded.whose = '', '', whose || char(10) || excluded.whose),"
+        " undone = MIN(undone, excluded.undone)",
+        [(scope, hash_of(words), words, stamp(), names, undone) for words in sayings if words],
+    )
+
+
+def unearth(connection: sqlite3.Connection, scope: str, saying: str, who: str = "") -> None:
     """A person has said it again, on purpose: what it says may be kept. For use inside a write."""
-    rows = connection.execute("SELECT hash, words FROM tombstones WHERE scope = ?", (scope,))
-    for hashed, words in rows.fetchall():
-        if Forgotten(frozenset((str(words),))).covers(saying):
+    rows = connection.execute("SELECT hash, words, whose FROM tombstones WHERE scope = ?", (scope,))
+    for row in rows.fetchall():
+        if _forgotten([row]).covers(saying, who):
             connection.execute(
-                "DELETE FROM tombstones WHERE scope = ? AND hash = ?", (scope, hashed)
+                "DELETE FROM tombstones WHERE scope = ? AND hash = ?", (scope, row["hash"])
             )

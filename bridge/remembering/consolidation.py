@@ -207,9 +207,10 @@ class Consolidation:
         for day in {note.day for note in notes}:
             text = (await self._stores.daily.read(scope, day)).decode(errors="replace")
             there |= {(day, note.who, note.text) for note in notes_of(text, day)}
-        forgotten = await self._stores.tombstones.of(scope)
+        forgotten = await self._stores.tombstones.for_nights(scope)
         standing = [note for note in notes if (note.day, note.who, note.text) in there]
-        return [note for note in standing if not forgotten.covers(note.text)], forgotten
+        kept = [note for note in standing if not forgotten.covers(note.text, note.who)]
+        return kept, forgotten
 
     async def _apply(
         self, scope: str, proposal: Sequence[Change], judged: Judged
@@ -220,7 +221,7 @@ class Consolidation:
 
         def change(lines: Lines) -> tuple[Lines, tuple[Applied, str, str]]:
             # On a thread that holds the scope's lock: nothing is forgotten in between.
-            now = asyncio.run_coroutine_threadsafe(tombstones.of(scope), loop).result()
+            now = asyncio.run_coroutine_threadsafe(tombstones.for_nights(scope), loop).result()
             made, applied = apply(lines, proposal, replace(judged, forgotten=now))
             return made, (applied, digest_of(lines), digest_of(made))
 

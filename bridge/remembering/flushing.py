@@ -250,7 +250,10 @@ class Flushing:
             sizes = self._calls.model.sizes
             piece = next(iter(chunks(made.lines, sizes.text, self._calls.room)))
             made = self._batch(messages[: len(piece)], whose, waiting.foreign)
-        lines = (without(each) if forgotten.covers(each.text) else each for each in made.lines)
+        lines = (
+            without(each) if forgotten.covers(each.text, each.who if each.said else "") else each
+            for each in made.lines
+        )
         return Batch(tuple(lines), made.foreign)
 
     def _batch(self, messages: Sequence[Unflushed], whose: _Whose, foreign: int | None) -> Batch:

@@ -92,7 +92,7 @@ class RunMemory:
         since the run began; None where nothing is gone. What is new is for the next run: this one's
         prompt stays as it is cached."""
         forgotten = await self._services.notebook.tombstones.of(self._chat.scope)
-        fresh = Forgotten(forgotten.sayings - self._forgotten.sayings)
+        fresh = forgotten.since(self._forgotten)
         shown = await self._now()
         if shown is None and not fresh.sayings:
             return None

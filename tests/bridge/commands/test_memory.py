@@ -154,6 +154,52 @@ async def test_who_forgets_a_saying_of_theirs_takes_no_other_ones_question_along
         assert "the launch of Apollo" in str(it.provider.requests[-1].messages)
 
 
+async def test_what_one_has_forgotten_hides_nothing_that_another_says_of_themselves(
+    tmp_path: Path,
+) -> None:
+    """In the context, in notes and in search; what is said of the one who forgets goes everywhere."""
+    team = {"chat": "team", "private": False}
+    look = calls(("s", "memory_search", {"query": "Berlin"}))
+    async with bed(tmp_path, ["Fine.", "Fine.", "Ana lives in Berlin.", look, "Hm."]) as it:
+        await it.ask("I live in Berlin", person="ana", **team)
+        await it.ask("I live in Berlin as well", person="bo", **team)
+        await it.ask("and where does she live?", person="bo", **team)
+        await say(it, "/remember lives in Berlin", person="ana", **team)
+        folder = next((tmp_path / "memory").rglob("MEMORY.md")).parent
+        (folder / "2026-11-30.md").write_text(
+            "## 10:00–10:05 UTC · conversation 1, messages 1–6\n\n"
+            "- **ana** lives in Berlin [1]\n- **bo** lives in Berlin [3]\n"
+            "- **bo** ana's in Berlin [5]\n"
+        )
+        assert "Forgotten for good" in await say(it, "/forget 1", person="ana", **team)
+        await it.ask("hm?", person="bo", **team)
+        first, second = it.provider.requests[-2:]
+        said = [m.text for m in first.messages if "Berlin" in m.text]
+        assert [text.split("] ")[1] for text in said] == ["I live in Berlin as well"]
+        assert "**bo** lives in Berlin" in first.system
+        assert "ana" not in first.system
+        (found,) = [str(m) for m in second.messages if m.tool_results]
+        assert "bo** lives in Berlin" in found
+        assert "I live in Berlin as well" in found
+        assert "**ana**" not in found
+        assert "Ana" not in found
+
+
+async def test_what_was_taken_back_is_not_added_by_a_night_but_by_the_person(
+    tmp_path: Path,
+) -> None:
+    keep = calls(("a", "remember", {"text": "likes tea"}))
+    async with bed(tmp_path, [keep, "Noted."]) as it:
+        await it.ask("I like tea")
+        await press(it, "Undo")
+        account = it.channel.message("").address.account
+        scope, stones = f"person:fake:{account}:1", it.services.notebook.tombstones
+        assert (await stones.for_nights(scope)).covers("likes tea")
+        assert not (await stones.of(scope)).sayings
+        await say(it, "/remember likes tea")
+        assert not (await stones.for_nights(scope)).sayings
+
+
 async def test_undo_under_a_receipt_takes_back_that_change_alone(tmp_path: Path) -> None:
     first = calls(("a", "remember", {"text": "likes tea"}))
     second = calls(("b", "remember", {"text": "likes coffee", "replaces": 1}))

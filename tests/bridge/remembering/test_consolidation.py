@@ -90,6 +90,15 @@ async def test_an_empty_day_costs_no_call_and_what_was_read_is_not_read_again(
         assert await it.known() == ["likes tea", "likes chess"]
 
 
+async def test_what_somebody_has_taken_back_is_added_by_no_night(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session()
+        await it.database.write(lambda c: bury(c, SCOPE, ["likes tea"], undone=True))
+        await write(it, DAY, "I like tea", "I like chess")
+        await it.night(session, DAY)
+        assert await it.known() == ["I like chess"]
+
+
 async def test_who_does_it_to_whom_is_told_apart(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, faithful) as it:
         session = await it.session()
