@@ -10,9 +10,12 @@ from bridge.config import Config
 from bridge.texts import FALLBACK, Texts
 from channels.base import Channel
 from memory.chats import Chats
+from memory.unread import UnreadPlaces
 
 
-def build_channels(config: Config, texts: Texts, chats: Chats) -> dict[str, Channel]:
+def build_channels(
+    config: Config, texts: Texts, chats: Chats, unread: UnreadPlaces
+) -> dict[str, Channel]:
     """The channels that the configuration switches on, by name."""
     channels: dict[str, Channel] = {}
     if config.channels.telegram is not None:
@@ -20,18 +23,10 @@ def build_channels(config: Config, texts: Texts, chats: Chats) -> dict[str, Chan
 
         channels["telegram"] = TelegramChannel(config.channels.telegram, menu=_menus(texts))
     if config.channels.slack is not None:
-        from channels.slack.catch_up import KnownPlace
+        from bridge.chats.places import SlackPlaces
         from channels.slack.channel import SlackChannel
 
-        async def places(team: str, most: int) -> list[KnownPlace]:
-            """Direct messages and threads: of a channel itself nothing is read."""
-            known = await chats.known_places("slack", team, most)
-            return [
-                KnownPlace(one.chat, one.thread, one.newest)
-                for one in known
-                if one.thread is not None or one.chat.startswith("D")
-            ]
-
+        places = SlackPlaces(chats, unread)
         channels["slack"] = SlackChannel(config.channels.slack, places=places)
     return channels
 

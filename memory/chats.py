@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from memory.audit import record
 from memory.clock import stamp
@@ -25,16 +24,6 @@ class ChatPlace:
     channel: str
     account: str
     chat: str
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPlace:
-    """A chat, or one of its threads, and the platform's time of the newest message that is stored (or
-    the conversation's begin, where none is)."""
-
-    chat: str
-    thread: str | None
-    newest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +50,6 @@ class Chats:
         self._moved = {ChatPlace(*row[:3]): str(row[3]) for row in moved}
         gone = await self._database.read("SELECT channel, account, chat FROM gone_chats")
         self._gone = {ChatPlace(*row) for row in gone}
-
-    async def known_places(self, channel: str, account: str, most: int) -> list[KnownPlace]:
-        """The account's chats and threads with a conversation, those that were used last first."""
-        rows = await self._database.read(
-            "SELECT s.chat, s.thread, COALESCE(MAX(i.sent_at), MAX(s.created_at)) AS newest"
-            " FROM sessions s LEFT JOIN inbox i ON i.session_id = s.id AND i.event GLOB 'm:*'"
-            " WHERE s.channel = ? AND s.account = ? GROUP BY s.chat, s.thread"
-            " ORDER BY newest DESC",
-            (channel, account),
-        )
-        here = (row for row in rows if not self.is_gone(ChatPlace(channel, account, row[0])))
-        return [
-            KnownPlace(row[0], row[1], datetime.fromisoformat(row[2])) for row in islice(here, most)
-        ]
 
     # Moves ----------------------------------------------------------------------------------------
 

@@ -115,6 +115,7 @@ def _rest(connection: sqlite3.Connection, place: tuple[str, str, str], *, alive:
     else:
         connection.execute(f"DELETE FROM inbox WHERE {where}", place)  # noqa: S608
         connection.execute(f"DELETE FROM gone_chats WHERE {where}", place)  # noqa: S608
+        connection.execute(f"DELETE FROM unread_places WHERE {where}", place)  # noqa: S608
         connection.execute(f"DELETE FROM known_groups WHERE {where}", place)  # noqa: S608
         connection.execute(f"DELETE FROM usage_days WHERE {where}", place)  # noqa: S608
         connection.execute(

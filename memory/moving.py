@@ -25,6 +25,7 @@ CHAT_COLUMNS: Final = frozenset(
         ("jobs", "scope"),
         ("moved_chats", "chat"),
         ("gone_chats", "chat"),
+        ("unread_places", "chat"),
         ("usage_days", "chat"),
         ("policies", "chat"),
         ("dialogues", "chat"),
@@ -114,6 +115,14 @@ def carry(
     # The old id is left behind by the platform: that says nothing about the new one.
     connection.execute(
         "DELETE FROM gone_chats WHERE channel = ? AND account = ? AND chat = ?", (*account, old)
+    )
+    connection.execute(
+        "UPDATE OR IGNORE unread_places SET chat = ?"
+        " WHERE channel = ? AND account = ? AND chat = ?",
+        (new, *account, old),
+    )
+    connection.execute(
+        "DELETE FROM unread_places WHERE channel = ? AND account = ? AND chat = ?", (*account, old)
     )
 
 

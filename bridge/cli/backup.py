@@ -38,6 +38,10 @@ def restore(options: Options) -> int:
         f"{options.data} holds the backup of {restored.made_at}: {restored.files} files, "
         f"{restored.messages} messages; the database is whole"
     )
+    say(
+        "what was said after that is not in it: in Slack, questions of that time that the bot has "
+        "answered are not answered again, and others are"
+    )
     if restored.config is not None:
         say(f"{restored.config} is its configuration; secrets are not in it: put them in again")
     return FINE

@@ -18,6 +18,7 @@ from bridge.operation.backup import CONFIG_NAME, FOLDER, FORM, MANIFEST
 from bridge.operation.data_folder import DATABASE, LOCK
 from memory.integrity import damage
 from memory.migrate import migrations, schema_of
+from memory.unread import note_restore
 
 _CHUNK = 1 << 20
 _MOST_MANIFEST = 100_000  # bytes
@@ -78,6 +79,8 @@ def _unpacked(archive: Path, data: Path) -> Restored:
     if not database.is_file():
         raise RestoreFailed(f"{archive} holds no {DATABASE}")
     messages = _checked(database, archive)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        note_restore(connection, made_at)
     database.rename(data / DATABASE)
     config = data / CONFIG_NAME
     return Restored(made_at, files, messages, config if config.is_file() else None)

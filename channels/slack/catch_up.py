@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from aiolimiter import AsyncLimiter
 
@@ -25,6 +25,7 @@ from channels.base import InboundMessage
 from channels.errors import NotStored
 from channels.slack.api import SlackApi
 from channels.slack.errors import FAILURES, Failure, Meaning, code_of, meaning_of, wait_asked_for
+from channels.slack.parse import Bot
 
 log = logging.getLogger(__name__)
 
@@ -53,27 +54,52 @@ class KnownPlace:
     newest: datetime
 
 
-Places = Callable[[str, int], Awaitable[Sequence[KnownPlace]]]
-"""The known places of a workspace (its id), those that were used last first, so many at most."""
+class Places(Protocol):
+    """What is stored of the places of a workspace (its id)."""
+
+    async def known(self, team: str, most: int) -> Sequence[KnownPlace]:
+        """So many at most: those that were left unread first, then those that were used last."""
+        ...
+
+    async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
+        """These are still to be read, and no others, also after a crash. Raises `NotStored`."""
+        ...
+
+    async def restored_at(self) -> datetime | None:
+        """When the store was last made of a backup; None: never."""
+        ...
+
 
 HandOver = Callable[[Mapping[str, Any], str], Awaitable[None]]
 """A message as the history has it, and its channel. Raises what `receive` raises."""
 
 
-async def nowhere(team: str, most: int) -> Sequence[KnownPlace]:
+class Nowhere:
     """For a channel without a store behind it."""
-    return ()
+
+    async def known(self, team: str, most: int) -> Sequence[KnownPlace]:
+        """None."""
+        return ()
+
+    async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
+        """They are forgotten."""
+
+    async def restored_at(self) -> datetime | None:
+        """There is nothing to restore."""
+        return None
 
 
 class CatchUp:
-    """One workspace, during one `listen`."""
+    """One workspace (`bot`: ours in it), during one `listen`."""
 
-    def __init__(self, api: SlackApi, team: str, places: Places, hand_over: HandOver) -> None:
+    def __init__(self, api: SlackApi, bot: Bot, places: Places, hand_over: HandOver) -> None:
         self._api = api
-        self._team = team
+        self._bot = bot
+        self._team = bot.team_id
         self._places = places
         self._hand_over = hand_over
-        self._first: Sequence[KnownPlace] | None = None
+        self._first = False
+        self._restored: datetime | None = None
         self._connected: datetime | None = None  # when the connection was last seen
         self._connection: str | None = None
         self._gap: datetime | None = None
@@ -85,7 +111,11 @@ class CatchUp:
     async def prepare(self) -> None:
         """Before anything is received: once newer messages come, the newest stored one says nothing
         about what was missed before it."""
-        self._first = await self._places(self._team, MOST_PLACES)
+        for place in await self._places.known(self._team, MOST_PLACES):
+            self._note(place)
+        self._restored = await self._places.restored_at()
+        self._first = True
+        await self._keep()
 
     def see(self, connection: str | None) -> None:
         """Told at each look at the connection; None: there is none."""
@@ -103,6 +133,14 @@ class CatchUp:
         to = message.address
         self._note(KnownPlace(to.chat, to.thread, message.sent_at))
         self._wanted.set()
+
+    async def _keep(self) -> None:
+        """What is to be read outlives the process: the newest stored message may be one that has come
+        since."""
+        try:
+            await self._places.leave(self._team, list(self._unread.values()))
+        except NotStored as error:
+            log.warning("what is still to be read on Slack cannot be kept: %s", error)
 
     def _note(self, place: KnownPlace) -> None:
         """To be read; what came since says nothing of what it missed."""
@@ -133,8 +171,10 @@ class CatchUp:
 
     async def _round(self) -> None:
         await self._gather()
+        await self._keep()
         places = list(self._unread.values())
         found = [await self._read(place.chat, place.thread) for place in places]
+        await self._keep()
         log.info(
             "read what was missed: %d messages in %d places, %d places are left",
             sum(found),
@@ -144,15 +184,10 @@ class CatchUp:
 
     async def _gather(self) -> None:
         """Note the places to read after a new connection, beside those left by earlier rounds."""
-        if self._gap is None:
-            return
-        places = self._first
-        if places is None:
-            known = await self._places(self._team, MOST_PLACES)
-            places = [replace(one, newest=min(one.newest, self._gap)) for one in known]
-        for place in places:
-            self._note(place)
-        self._first = self._gap = None
+        if self._gap is not None and not self._first:
+            for place in await self._places.known(self._team, MOST_PLACES):
+                self._note(replace(place, newest=min(place.newest, self._gap)))
+        self._first, self._gap = False, None
 
     async def _read(self, chat: str, thread: str | None) -> int:
         """Hand over what is new in one place; how many messages that were. Where it may work later
@@ -199,7 +234,21 @@ class CatchUp:
             log.warning("in %s more was missed than is read", place.chat)
         first = _ts(since)  # a thread's first message comes along, however old it is
         new = [one for one in found if str(one.get("ts")) > first]
+        if self._restored is not None:
+            new = self._unanswered(new, _ts(self._restored))
         return sorted(new, key=lambda one: str(one["ts"]))[-MOST_MESSAGES:]
+
+    def _unanswered(
+        self, found: Sequence[Mapping[str, Any]], restored: str
+    ) -> list[Mapping[str, Any]]:
+        """Without what was said before the restore and stands before an answer of the bot's: that is
+        an answer which the backup does not know."""
+        own = [str(one["ts"]) for one in found if one.get("user") == self._bot.user_id]
+        answered = min(max(own, default=""), restored)
+        left = [one for one in found if str(one["ts"]) > answered]
+        if len(left) < len(found):
+            log.info("of the time before the restore %d are answered", len(found) - len(left))
+        return left
 
     async def _page(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         for tries in range(1, _TRIES + 1):

@@ -28,7 +28,7 @@ from channels.errors import ChannelFailed
 from channels.inputs import Form
 from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
-from channels.slack.catch_up import CatchUp, Places, nowhere
+from channels.slack.catch_up import CatchUp, Nowhere, Places
 from channels.slack.connection import ConnectionTiming, run_http, run_socket
 from channels.slack.errors import FAILURES, code_of
 from channels.slack.intake import Intake
@@ -65,12 +65,12 @@ class SlackChannel:
         self,
         settings: SlackSettings,
         *,
-        places: Places = nowhere,
+        places: Places | None = None,
         connecting: ConnectionTiming = connection.DEFAULT_TIMING,
         replying: ReplyTiming = reply.DEFAULT_TIMING,
     ) -> None:
         self._settings = settings
-        self._places = places
+        self._places = places or Nowhere()
         self._connecting = connecting
         self._replying = replying
         self._api = SlackApi(settings)
@@ -116,15 +116,16 @@ class SlackChannel:
     async def _listen(self, receive: Receive) -> None:
         identity = await self.identify()
         log.info("connected as %s in workspace %s", identity.user_id, identity.team_id)
+        bot = Bot(identity.team_id, identity.user_id)
         intake = Intake(
-            Bot(identity.team_id, identity.user_id),
+            bot,
             receive,
             lambda message: self._wanted(message),
             people=self._people,
             threads=self._threads,
             urls=self._urls,
         )
-        catch_up = CatchUp(self._api, identity.team_id, self._places, intake.found)
+        catch_up = CatchUp(self._api, bot, self._places, intake.found)
         intake.missed = catch_up.missed
         await catch_up.prepare()
         reading = asyncio.create_task(catch_up.run(), name="what was missed on Slack")

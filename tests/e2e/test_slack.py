@@ -245,6 +245,26 @@ async def test_what_was_written_during_an_outage_is_answered_in_order_and_once(
     assert len(world.llm.requests) == before + 1
 
 
+async def test_what_was_missed_is_not_hidden_by_what_came_before_the_next_restart(
+    world: World,
+) -> None:
+    world.llm.default = lambda _: "Yes."
+    world.dm.send("hi")
+    await world.dm.wait_for_text("Yes.")
+    await world.app.stop()
+    world.dm.send("missed", deliver=False)
+    busy = world.slack.rate_limit("conversations.history", 600, count=1_000)
+    await world.app.start()
+    await world.slack.wait_for(lambda: busy.used)
+    world.dm.send("live")
+    await world.slack.wait_for(lambda: len(world.dm.from_bot) == 2)
+    await world.app.stop()
+    busy.left = 0
+    await world.app.start()
+    await world.slack.wait_for(lambda: world.llm.requests[-1].last_user_text == "missed")
+    await world.slack.wait_for(lambda: len(world.dm.from_bot) == 3)
+
+
 async def test_a_redelivered_envelope_is_answered_once(world: World) -> None:
     world.llm.answer("Once.")
     message = world.dm.send("hi")

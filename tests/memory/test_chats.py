@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -39,6 +38,7 @@ HARMLESS = {
     ("outbox", "key"): "a run's id, or an act's number in the inbox",
     ("outbox_parts", "body"): "a rendered text, without an address",
     ("sessions", "thread"): "a topic within the chat; a basic group, which alone moves, has none",
+    ("unread_places", "thread"): "a thread within the chat; a basic group has none",
     ("errors", "place"): "where in our code; a lane's key at most, and never read again",
 }
 
@@ -265,21 +265,3 @@ async def test_an_erased_chat_leaves_totals_without_a_person_and_a_line_in_the_a
     assert audit[0][0] == f"telegram:1:{NEW}"
     keys = await database.read("SELECT key FROM notices")
     assert [row[0] for row in keys] == [f"no_access:telegram:1:{OLD}0:eve"]
-
-
-async def test_known_places_are_those_of_the_account_with_their_newest_message(
-    database: Database, chats: Chats
-) -> None:
-    inbox = Inbox(database)
-    for number in (1, 3, 2):
-        await inbox.put(entry("5", number))
-    await inbox.put(replace(entry("5", 9), event="c:9"))
-    await inbox.put(entry("6", 4))
-    await inbox.put(entry("7", 5))
-    await Conversations(database).open(place("8", "44"))
-    await chats.gone(ChatPlace("telegram", "1", "7"), removed=True)
-    known = await chats.known_places("telegram", "1", 10)
-    assert [(one.chat, one.thread) for one in known] == [("8", "44"), ("6", None), ("5", None)]
-    assert known[-1].newest.isoformat() == "2026-11-30T10:00:03"
-    assert await chats.known_places("telegram", "2", 10) == []
-    assert len(await chats.known_places("telegram", "1", 2)) == 2

@@ -26,6 +26,7 @@ from memory.database import Database
 from memory.flush import Entry
 from memory.migrate import migrations
 from memory.transcripts import Transcripts
+from memory.unread import UnreadPlaces
 
 NOW = datetime(2026, 11, 30, 4, 30, tzinfo=UTC)
 PLACE = SessionPlace("telegram:1:7", "telegram", "1", "7", None)
@@ -103,6 +104,7 @@ async def test_everything_comes_back_and_no_secret_is_in_it(tmp_path: Path, bot:
     database = await Database.open(data / "galata.db")
     context = await Conversations(database).context(1)
     assert [stored.message.text for stored in context.messages] == ["Where is the key?"]
+    assert await UnreadPlaces(database).restored_at() is not None
     await database.close()
 
 

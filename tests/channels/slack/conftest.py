@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from channels.base import InboundMessage
-from channels.slack.catch_up import Places, nowhere
+from channels.slack.catch_up import Places
 from channels.slack.channel import SlackChannel
 from channels.slack.connection import ConnectionTiming
 from channels.slack.reply import ReplyTiming
@@ -28,7 +28,7 @@ def make_channel(
     app_token: str | None = None,
     connecting: ConnectionTiming | None = None,
     replying: ReplyTiming = QUICK,
-    places: Places = nowhere,
+    places: Places | None = None,
 ) -> SlackChannel:
     settings = SlackSettings(
         bot_token=SecretStr(bot_token or server.bot_token),

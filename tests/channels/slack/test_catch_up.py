@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,14 +29,30 @@ def at_once(_: Exception) -> float:
     return 0.0
 
 
+@dataclass
+class Known:
+    """A store's places. `left`: what it was told last."""
+
+    places: list[KnownPlace]
+    restored: datetime | None = None
+    left: Sequence[KnownPlace] = ()
+
+    async def known(self, team: str, most: int) -> Sequence[KnownPlace]:
+        assert team.startswith("T0")
+        return self.places[:most]
+
+    async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
+        self.left = unread
+
+    async def restored_at(self) -> datetime | None:
+        return self.restored
+
+
 @asynccontextmanager
 async def listening(
-    server: SlackServer, inbox: Inbox, known: list[KnownPlace]
+    server: SlackServer, inbox: Inbox, known: list[KnownPlace] | Known
 ) -> AsyncGenerator[asyncio.Task[None]]:
-    async def places(team: str, most: int) -> Sequence[KnownPlace]:
-        assert team == server.team_id
-        return known[:most]
-
+    places = known if isinstance(known, Known) else Known(known)
     channel = make_channel(server, connecting=WATCHFUL, places=places)
     task = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_connection()
@@ -174,6 +191,40 @@ async def test_a_place_left_unread_is_read_from_as_far_back_after_the_next_conne
         server.socket.cut()
         await server.wait_for(lambda: "missed" in texts(inbox))
     assert "stored" not in texts(inbox)
+
+
+async def test_what_is_still_to_be_read_is_kept_until_it_is_read(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "wait_asked_for", at_once)
+    dm = server.dm(server.user("Ana"))
+    known = Known([place(dm, dm.send("stored", deliver=False))])
+    fault = server.fail_next("conversations.history", status=503, count=1_000)
+    async with listening(server, inbox, known):
+        await server.wait_for(lambda: len(server.calls_to("conversations.history")) >= 3)
+        dm.send("heard")
+        await inbox.wait_for(1)
+        assert known.left == known.places
+    assert known.left == known.places
+    fault.left = 0
+    async with listening(server, inbox, known):
+        await server.wait_for(lambda: not known.left)
+    assert "stored" in texts(inbox)
+
+
+async def test_after_a_restore_only_what_stands_after_the_last_answer_is_asked(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    dm = server.dm(server.user("Ana"))
+    stored = dm.send("in the backup", deliver=False)
+    dm.send("answered since", deliver=False)
+    dm.send("the answer", sender=server.bot, deliver=False)
+    dm.send("asked when it was down", deliver=False)
+    known = Known([place(dm, stored)], restored=datetime.now(UTC) + timedelta(days=1))
+    async with listening(server, inbox, known):
+        await inbox.wait_for(1)
+        await server.wait_for(lambda: not known.left)
+    assert texts(inbox) == ["asked when it was down"]
 
 
 async def test_what_cannot_be_stored_now_keeps_its_place(

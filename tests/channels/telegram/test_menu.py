@@ -16,6 +16,7 @@ from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
 from memory.chats import Chats
 from memory.database import Database
+from memory.unread import UnreadPlaces
 from tests.channels.telegram.conftest import Inbox
 from tests.servers.telegram import TelegramServer
 from tests.servers.telegram_bot import make_bot
@@ -29,7 +30,7 @@ async def test_every_language_has_the_whole_menu(
     texts = Texts.load()
     config = Config(channels=Channels(telegram=settings))
     database = await Database.open(tmp_path / "galata.db")
-    channel = build_channels(config, texts, Chats(database))["telegram"]
+    channel = build_channels(config, texts, Chats(database), UnreadPlaces(database))["telegram"]
     await database.close()
     listening = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_poll()
