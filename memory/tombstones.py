@@ -14,6 +14,7 @@ from memory.telling import sequence, stand_together, telling
 from memory.words import contains, normalised
 
 SHORTEST = 3  # words of a saying that also covers longer texts: `tea` alone would cover too much
+_EVERYBODY = frozenset(("",))
 _OF = "SELECT words, whose FROM tombstones WHERE scope = ?"
 ENOUGH = 3  # weight of the words by which a text is known again: two words, or three characters
 
@@ -141,7 +142,7 @@ def forgotten_in(connection: sqlite3.Connection, scope: str, since: str = "") ->
 def _forgotten(rows: Iterable[sqlite3.Row]) -> Forgotten:
     whose = {str(row["words"]): frozenset(str(row["whose"]).split("\n")) for row in rows}
     return Forgotten(
-        frozenset(whose), {words: names for words, names in whose.items() if names != {""}}
+        frozenset(whose), {words: names for words, names in whose.items() if names != _EVERYBODY}
     )
 
 

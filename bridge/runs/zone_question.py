@@ -1,5 +1,6 @@
-"""The time zone of a private chat: asked for once, when it first matters, where neither the
-configuration nor a profile says it."""
+"""The time zone of a chat where neither the configuration nor a profile says it: asked for once in a
+private chat, when it first matters; a group, where no one person can say it, is told once that its
+days are those of UTC, and who can change that."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ async def zone_question(
     one that was given the time (`said`: the run's messages), to what is `remembered` with its date,
     and to notes of earlier days."""
     to = plan.question.newest
-    if not to.address.private or plan.quiet or plan.policy.origin(TIMEZONE) != BUILT_IN:
+    if plan.quiet or plan.policy.origin(TIMEZONE) != BUILT_IN:
         return "", ()
     try:
         matters = remembered or _told_time(said)
@@ -78,7 +79,7 @@ async def asked_zone(
 ) -> tuple[str, tuple[Button, ...]]:
     """The same under what a command has written down with its date."""
     to = message.address
-    if not to.private or policy.origin(TIMEZONE) != BUILT_IN:
+    if policy.origin(TIMEZONE) != BUILT_IN:
         return "", ()
     try:
         if not await services.people.tell_once(f"zone:{to.channel}:{to.account}:{to.chat}", _ONCE):
@@ -86,6 +87,8 @@ async def asked_zone(
     except StoreError as error:
         log.warning("the time zone is asked for another time: %s", error)
         return "", ()
+    if not to.private:
+        return say("zone_of_group"), ()
     buttons = _buttons(message.sender.language) if say.capabilities.buttons else ()
     return say("zone_question"), buttons
 

@@ -59,8 +59,17 @@ async def test_what_a_command_writes_down_with_its_date_makes_it_matter(tmp_path
     async with bed(tmp_path, [], zone=None) as it:
         assert ASKED in await it.ask("/remember likes tea")
         assert ASKED not in await it.ask("/remember likes coffee"), "once"
-        team = await it.ask("/remember likes tea", chat="team", private=False)
-        assert ASKED not in team
+
+
+async def test_a_group_is_told_once_and_not_asked(tmp_path: Path) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path, [CLOCK, "Noon.", CLOCK, "One."], zone=None) as it:
+        told = await it.ask("time?", **team)
+        assert "I do not know this group's time zone" in told
+        assert "Admins set it: /limits timezone: Europe/Berlin" in told
+        assert not it.channel.replies[-1].buttons
+        assert await it.ask("time?", **team) == "One."
+        assert "time zone" not in await it.ask("/remember likes tea", **team)
 
 
 async def test_notes_of_earlier_days_make_it_matter(tmp_path: Path) -> None:
@@ -71,11 +80,9 @@ async def test_notes_of_earlier_days_make_it_matter(tmp_path: Path) -> None:
         assert await it.ask("three") == "c"
 
 
-async def test_it_is_not_asked_where_it_is_known_or_nobody_can_say_it(tmp_path: Path) -> None:
+async def test_it_is_not_asked_where_it_is_known(tmp_path: Path) -> None:
     async with bed(tmp_path, [CLOCK, "Noon."]) as it:
         assert await it.ask("time?") == "Noon.", "the configuration says it"
-    async with bed(tmp_path, [CLOCK, "Noon."], zone=None) as it:
-        assert await it.ask("time?", chat="team", private=False) == "Noon."
 
 
 async def test_a_profile_says_it_also_after_a_restart_and_the_chat_has_the_last_word(
