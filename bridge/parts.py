@@ -111,6 +111,7 @@ def answering(on: Ground, gone: Callable[[Address, Unreachable], Awaitable[None]
         gone=gone,
         beside=on.beside.start,
     )
+    lost_runs = LostRuns(services, deliveries, on.notices)
     turns = Turns(
         services=services,
         models=on.models,
@@ -118,6 +119,7 @@ def answering(on: Ground, gone: Callable[[Address, Unreachable], Awaitable[None]
         notices=on.notices,
         tokens=tokens,
         deliveries=deliveries,
+        lost_runs=lost_runs,
         overheard=overheard,
         beside=on.beside.start,
     )
@@ -136,7 +138,6 @@ def answering(on: Ground, gone: Callable[[Address, Unreachable], Awaitable[None]
         channels=channels,
     )
     turns.bind(lanes, outages, warnings.look)
-    lost_runs = LostRuns(services, deliveries, on.notices)
     return Answering(tokens, overheard, deliveries, lost_runs, turns, holds, lanes, outages)
 
 

@@ -119,6 +119,8 @@ class Settling:
         if outcome.ending == "interrupted":
             await self._leave_open()
             return  # the rows stay open: the next start takes them up
+        if outcome.ending == "failed" and self._token.cancelled:  # just before this
+            outcome = Outcome("cancelled", outcome.error)
         if isinstance(outcome.error, ProviderDown) and self._postpone(outcome.error):
             await self._leave_open()
             await self._quietly(self._tell_outage(outcome.error))

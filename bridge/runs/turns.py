@@ -20,6 +20,7 @@ from bridge.limits.policies import is_quiet, zone_of
 from bridge.limits.times import is_paused
 from bridge.models.chat_models import ModelChoice
 from bridge.runs.delivery import Deliveries
+from bridge.runs.lost_runs import LostRuns
 from bridge.runs.notices import Notices
 from bridge.runs.outage import Outages
 from bridge.runs.overheard import Overheard
@@ -57,6 +58,7 @@ class Turns:
         notices: Notices,
         tokens: CancelTokenRegistry,
         deliveries: Deliveries,
+        lost_runs: LostRuns,
         overheard: Overheard,
         beside: Callable[[Coroutine[Any, Any, None], str], None],
     ) -> None:
@@ -66,6 +68,7 @@ class Turns:
         self._notices = notices
         self._tokens = tokens
         self._deliveries = deliveries
+        self._lost_runs = lost_runs
         self._overheard = overheard
         self._beside = beside
         self._unstored: set[str] = set()  # sessions that were told that nothing can be stored
@@ -127,14 +130,30 @@ class Turns:
         finally:
             self._tokens.release(run.run_id)
         self._beside(self._used(run.address, run.person), "budget warnings")
-        if not turn.settled:  # postponed: its messages wait again
-            for waits in waiting:
-                self.expect(waits.message, session_key)
+        if not turn.settled:
+            await self._wait_again(waiting, run)
         if turn.unstored is not None:
             await self._tell_of_the_store(waiting[-1].message, session_key, turn.unstored)
             raise turn.unstored  # the lane tries again in a while
         self._unstored.discard(session_key)
         return turn.settled
+
+    async def _wait_again(self, waiting: Sequence[_Waiting], run: ActiveRun) -> None:
+        """The run was postponed: its messages wait. Where a stop has hit it in the meantime it ends as
+        stopped, and says so."""
+        keys = [key_of(waits.message) for waits in waiting]
+        for waits in waiting:
+            self.expect(waits.message, run.session_key)
+        if not run.token.cancelled:
+            return
+        for known in filter(None, map(self._tokens.get, keys)):
+            known.token.cancel()  # should the store fail now: they are closed when it is back
+        await self._services.inbox.close([waits.row.id for waits in waiting], "cancelled")
+        self.forget(keys)
+        lost = await self._services.runs.lost_with(run.requests[-1:])
+        for one in lost.values():
+            await self._lost_runs.end(one)
+        self._lanes.wake(run.session_key)
 
     async def _leave_unanswered(self, waiting: Sequence[_Waiting]) -> None:
         """The chat was paused while they waited: they are not answered later either."""

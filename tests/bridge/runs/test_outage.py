@@ -15,7 +15,9 @@ from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.messages import JsonObject
 from agent.testing import ScriptedProvider, calls, refusal
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.lanes import Outcome
 from bridge.runs.outage import FAILURES, PAUSES_S, Outages
+from bridge.runs.settling import Settling
 from bridge.session import session_of
 from tests.bridge.bed import bed
 
@@ -168,6 +170,40 @@ async def test_a_run_that_waits_in_its_middle_is_stopped_like_any_other(tmp_path
         place = session_of(stop.address, "ana", "shared")
         (dropped,) = await it.services.inbox.dropped(place.key, "ana", stop.event)
         assert dropped[-1] == other.event
+
+
+async def test_a_stop_that_comes_while_the_outage_is_told_ends_the_run(tmp_path: Path) -> None:
+    """Nobody was told, and the next start ended it."""
+    steps = [calls(("a", "book", {})), ProviderError("scripted", UNAUTHORISED)]
+    async with bed(tmp_path, steps, more_tools=[Booking()]) as it:
+        it.channel.hold_after = 0
+        await it.send("book it")
+        # The notice waits as behind a rate limit.
+        await it.until(lambda: len(it.channel.replies) == 2)
+        await it.send("/cancel")
+        it.channel.go_on.set()
+        await it.until(lambda: any("Done before the stop: `book`" in t for t in it.channel.finals))
+        await it.bridge.idle()
+        assert await it.services.inbox.open_sessions(("fake",)) == []
+
+
+async def test_a_stop_that_comes_right_after_the_failure_is_told_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cut the sentence about the outage off, and the chat read "Stopped." alone."""
+    steps = [calls(("a", "book", {})), ProviderError("scripted", UNAUTHORISED)]
+    async with bed(tmp_path, steps, more_tools=[Booking()]) as it:
+        settle = Settling.settle
+
+        async def settle_late(settling: Settling, outcome: Outcome) -> None:
+            await it.send("/cancel")
+            await settle(settling, outcome)
+
+        monkeypatch.setattr(Settling, "settle", settle_late)
+        await it.send("book it")
+        await it.bridge.idle()
+        assert it.channel.finals == ["Stopped.\n\nDone before the stop: `book`."]
+        assert await it.services.inbox.open_sessions(("fake",)) == []
 
 
 async def test_a_question_that_is_asked_after_all_comes_behind_what_was_said_since(
