@@ -311,8 +311,8 @@ class AgentRun:
         self._tools.start(call)
         self._ports.calls.emit(ToolStarted(call.name))
 
-    def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None:
-        self._tools.finish(call, result, known=known)
+    def _tool_finished(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
+        self._tools.finish(call, result)
         if self._admission.passed(call):
             self._breaker.note(call, failed=result.is_error)
 

@@ -40,7 +40,6 @@ class ToolLog:
         self._toolbox = toolbox
         self._started: dict[str, ToolUseBlock] = {}
         self._finished: dict[str, ToolResultBlock] = {}
-        self._unknown: set[str] = set()  # finished calls of which nobody knows what they did
 
     @property
     def empty(self) -> bool:
@@ -51,26 +50,25 @@ class ToolLog:
         """It may take effect from now on."""
         self._started[call.id] = call
 
-    def finish(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None:
-        """It has a result; `known`: which says what it did."""
+    def finish(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
+        """It has a result."""
         self._finished[call.id] = result
-        if not known:
-            self._unknown.add(call.id)
 
     def resume(self, call: ToolUseBlock, result: ToolResultBlock | None) -> None:
-        """A call of an earlier process. An error may be one that says that nobody knows."""
+        """A call of an earlier process."""
         if result is not None and result.outcome == "not_run":
             return
         self.start(call)
         if result is not None:
-            self.finish(call, result, known=not result.is_error)
+            self.finish(call, result)
 
     def effects(self) -> Effects:
         """What the tools have changed, as far as that is known."""
-        risky = [call for call in self._started.values() if self._has_side_effects(call)]
-        sure = [c for c in risky if c.id in self._finished and c.id not in self._unknown]
-        done = [c.name for c in sure if not self._finished[c.id].is_error]
-        unknown = [c.name for c in risky if c not in sure]
+        risky = {call.id: call.name for call in self._started.values() if self._changes(call)}
+        results = {id_: self._finished[id_] for id_ in risky if id_ in self._finished}
+        sure = [id_ for id_, result in results.items() if result.outcome == "known"]
+        done = [risky[id_] for id_ in sure if not results[id_].is_error]
+        unknown = [name for id_, name in risky.items() if id_ not in sure]
         return Effects(tuple(dict.fromkeys(done)), tuple(dict.fromkeys(unknown)))
 
     def result_of(self, call: ToolUseBlock, unknown: str, not_started: str) -> ToolResultBlock:
@@ -78,11 +76,11 @@ class ToolLog:
         known = self._finished.get(call.id)
         if known is not None:
             return known
-        risky = call.id in self._started and self._has_side_effects(call)
+        risky = call.id in self._started and self._changes(call)
         if risky:
             return lost_result(call.id, unknown)
         return lost_result(call.id, not_started, "not_run")
 
-    def _has_side_effects(self, call: ToolUseBlock) -> bool:
+    def _changes(self, call: ToolUseBlock) -> bool:
         tool = self._toolbox.find(call.name)
         return tool is not None and tool.spec.side_effects

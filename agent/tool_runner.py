@@ -26,9 +26,9 @@ MAYBE = " It may or may not have taken effect."
 
 
 class Finished(Protocol):
-    """Is told of each call's result; `known` false: nobody knows whether it took effect."""
+    """Is told of each call's result."""
 
-    def __call__(self, call: ToolUseBlock, result: ToolResultBlock, *, known: bool) -> None: ...
+    def __call__(self, call: ToolUseBlock, result: ToolResultBlock) -> None: ...
 
 
 class Started(Protocol):
@@ -53,7 +53,6 @@ async def run_tools(
 
     async def one(checked: CheckedCall) -> None:
         call, tool = checked.call, toolbox.find(checked.call.name)
-        known = True
         outcome: Outcome
         if tool is None or checked.problem is not None:
             problem = checked.problem or f"There is no tool {call.name!r}."
@@ -62,8 +61,7 @@ async def run_tools(
             started(call)
             output, known = await _run(tool, call, context)
             outcome = "known" if known or not tool.spec.side_effects else "unknown"
-        result = ToolResultBlock(call.id, _content(output), output.is_error, outcome)
-        finished(call, result, known=known)
+        finished(call, ToolResultBlock(call.id, _content(output), output.is_error, outcome))
 
     for batch in _batches(calls, toolbox):
         if context.cancel.cancelled:

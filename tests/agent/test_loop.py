@@ -12,14 +12,17 @@ from agent.history import repair, violations
 from agent.loop import CLOSING, EMPTY_MARK, NUDGE, STOPPED_MARK
 from agent.messages import (
     Message,
+    Outcome,
     TextBlock,
     ThinkingBlock,
+    ToolResultBlock,
     ToolUseBlock,
     assistant_text,
     user_text,
 )
 from agent.provider import ModelRequest, Usage
 from agent.testing import Step, calls, refusal
+from agent.tool_log import Effects
 from tests.agent.bed import LIMITS, SIZES, Echo, Fixture, result_texts
 
 
@@ -215,6 +218,27 @@ async def test_calls_of_an_earlier_process_are_not_executed_again() -> None:
     assert fixture.tools[0].ran == []
     assert "lost" in result_texts(fixture.provider.requests[0].messages[-1])[0]
     assert len(run.last_run_new_messages) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failed", "unknown"),
+    [
+        ("known", True, ()),
+        ("known", False, ()),
+        ("unknown", True, ("echo",)),
+        ("not_run", True, ()),
+    ],
+)
+async def test_what_an_earlier_process_knows_of_its_calls_is_known_on(
+    outcome: Outcome, failed: bool, unknown: tuple[str, ...]
+) -> None:
+    """A call that had failed was told as one of which nobody knows."""
+    result = ToolResultBlock("a", (TextBlock("x"),), failed, outcome)
+    step = (calls(("a", "echo", {"say": "x"})), Message("user", (result,)))
+    run = Fixture(["So it is."]).run(resumed=step)
+    await run.execute()
+    done = ("echo",) if outcome == "known" and not failed else ()
+    assert run.effects() == Effects(done, unknown)
 
 
 async def test_cancel_at_every_await_leaves_a_legal_history_and_the_next_turn_works() -> None:
