@@ -260,6 +260,7 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         tokens=answers.tokens,
         talks=kept.talks,
         eraser=kept.eraser,
+        holds=answers.holds,
         door=door,
         usage_names=on.settings.usage_names,
     )

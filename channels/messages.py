@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from channels.inputs import Submission
+
+STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
+STOP_COMMANDS: Final = frozenset({"cancel", "stop"})
+STOP_ACTION: Final = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +131,10 @@ class InboundMessage:
     album: str | None = None
     more_expected_s: float = 0.0
     seam: str = ""
+
+
+def asks_to_stop(message: InboundMessage) -> bool:
+    """Whether it is a command or a press that stops something; a bare word may be one too."""
+    if message.press is not None:
+        return message.press.action == STOP_ACTION
+    return message.command is not None and message.command.name in STOP_COMMANDS

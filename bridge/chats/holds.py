@@ -62,6 +62,10 @@ class Holds:
             if self._wake is not None:
                 self._wake(session_key)
 
+    def is_held(self, chat: str) -> bool:
+        """Whether no turn begins in the chat now."""
+        return self._held[chat] > 0
+
     def works(self, chat: str) -> bool:
         """Whether a turn is under way in the chat."""
         return bool(self._working[chat])

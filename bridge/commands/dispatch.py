@@ -12,6 +12,7 @@ from bridge.access import Access
 from bridge.access.commands import AccessCommands
 from bridge.access.desk import Desk
 from bridge.answers import Answer, Handler, Handlers, answer_of
+from bridge.chats.holds import Holds
 from bridge.chats.private_talks import PrivateTalks
 from bridge.chats.rights import Rights
 from bridge.commands.context import ContextCommands
@@ -32,6 +33,7 @@ from bridge.models.chat_models import ModelChoice
 from bridge.runs.outage import Outages
 from bridge.runs.stopping import work_of
 from bridge.runs.turn_plan import TurnServices
+from bridge.session import chat_of
 from bridge.texts import Say
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
@@ -52,6 +54,7 @@ class Commands:
         access: Access,
         models: ModelChoice,
         lanes: Lanes,
+        holds: Holds,
         outages: Outages,
         tokens: CancelTokenRegistry,
         limits: LimitsCommand,
@@ -73,6 +76,7 @@ class Commands:
         self._models = models
         self._context = ContextCommands(services, models, outages)
         self._lanes = lanes
+        self._holds = holds
         self._outages = outages
         self._tokens = tokens
         self._memory = memory
@@ -264,11 +268,13 @@ class Commands:
         return await self._context.undo(place, say)
 
     async def _is_answering(self, place: SessionPlace) -> bool:
-        """Whether a run is under way, or one that was begun waits for its provider."""
+        """Whether a run is under way, one that was begun waits for its provider, or what was asked
+        during an outage is still being gathered."""
         if self._lanes.busy(place.key):
             return True
+        held = self._holds.is_held(chat_of(place.key))
         rows = await self._services.inbox.open_turns(place.key)
-        return any(row.run_id is not None for row in rows)
+        return any(held or row.run_id is not None for row in rows)
 
     async def _status(self, message: InboundMessage, place: SessionPlace, say: Say) -> str:
         services = self._services

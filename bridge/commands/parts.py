@@ -9,6 +9,7 @@ from agent.cancel import CancelTokenRegistry
 from bridge.access import Access
 from bridge.access.door import Door
 from bridge.chats.erasing import Eraser
+from bridge.chats.holds import Holds
 from bridge.chats.private_talks import PrivateTalks
 from bridge.chats.rights import Rights
 from bridge.commands.dispatch import Commands
@@ -39,6 +40,7 @@ def build_commands(
     tokens: CancelTokenRegistry,
     talks: PrivateTalks,
     eraser: Eraser,
+    holds: Holds,
     door: Door,
     *,
     usage_names: bool,
@@ -65,6 +67,7 @@ def build_commands(
         access=access,
         models=models,
         lanes=lanes,
+        holds=holds,
         outages=outages,
         tokens=tokens,
         limits=limits,

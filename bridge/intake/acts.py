@@ -27,7 +27,7 @@ from channels.errors import FormRefused, NotStored
 from memory.backlog import MissedRow
 from memory.conversations import SessionPlace
 from memory.errors import StoreError
-from memory.inbox import InboxRow
+from memory.inbox import InboxKey, InboxRow
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ class Acts:
         self._beside = beside
         self._place_of = place_of
         self._wake = wake
+        # Stops that have acted, were answered, and are not stored: they come again until they are.
+        self._unstored: dict[InboxKey, Stopped] = {}
 
     async def take(self, message: InboundMessage) -> None:
         """Store it, and carry it out. Returns once it is stored; raises `StoreError`, and
@@ -86,8 +88,9 @@ class Acts:
         nothing: by now it would hit something newer. Raises `NotStored`."""
         if await self._came_before(message):
             return
-        place = self._place_of(message)
-        stopped = self._stopping.act(message, place)
+        place, key = self._place_of(message), key_of(message)
+        told = key in self._unstored
+        stopped = self._unstored.get(key) or self._stopping.act(message, place)
         storing = asyncio.ensure_future(
             self._services.inbox.put_stop(
                 entry(message, place, "act"),
@@ -96,16 +99,20 @@ class Acts:
                 stopped.run.run_id if stopped.run else None,
             )
         )
-        done, _ = await asyncio.wait({storing}, timeout=STORE_WAIT_S)
-        if not done:
+        if not told and not (await asyncio.wait({storing}, timeout=STORE_WAIT_S))[0]:
             log.warning("a stop is answered before it could be stored")
             self._beside.start(self._answer_stop(message, None, stopped), "stop")
+            told = True
         try:
             id_ = await storing
-        except StoreError as error:  # it has acted, and was answered
+        except StoreError as error:
+            if not told:
+                self._beside.start(self._tell_unstored(message, stopped), "stop")
+            self._unstored[key] = stopped
             raise NotStored(str(error)) from error
+        self._unstored.pop(key, None)
         self._turns.dropped(place.key, stopped.waiting)
-        if done and id_ is not None:
+        if not told and id_ is not None:
             self._beside.start(self._answer_stop(message, id_, stopped), "stop")
         elif id_ is not None:
             await self._end_postponed(stopped)
@@ -204,6 +211,12 @@ class Acts:
         else:
             answer = Answer(told.sentence, told.buttons, spent=told.spent)
             await self._answer(message, inbox_id, answer)
+
+    async def _tell_unstored(self, message: InboundMessage, stopped: Stopped) -> None:
+        """Nothing can be stored, so that the run that it has ended cannot say so either."""
+        await self._answer_stop(message, None, stopped)
+        if stopped.run is not None and message.press is None and not stopped.again:
+            await self._notices.answer(message, self._notices.say(message)("stopped"))
 
     async def _mark_while_stopping(self, message: InboundMessage, run: ActiveRun) -> None:
         """The run tells that it was stopped, when the platform takes it: a stop that waits for that is

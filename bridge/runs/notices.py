@@ -124,7 +124,8 @@ class Notices:
             await self._keep(message, marked=True)
             return await channel.mark_waiting(message.address, message.message_id, True)
         finally:
-            del self._marking[_place_of(message)]
+            if self._marking.get(_place_of(message)) is marked:
+                del self._marking[_place_of(message)]
             marked.set()
 
     async def waits_no_more(self, message: InboundMessage) -> None:

@@ -235,7 +235,7 @@ class Settling:
                 raise
             except StoreError as error:
                 error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
-                if not told:
+                if not told and not self._token.cancelled:  # a stop tells of itself
                     await self._notice(self._say("answer_waits_for_store", id=error_id))
                 told = True
             await asyncio.sleep(wait_s)

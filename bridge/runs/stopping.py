@@ -20,12 +20,11 @@ from bridge.lanes import ActiveRun, Lanes
 from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage
+from channels.messages import STOP_WORDS, asks_to_stop
 from memory.chats import ChatPlace, Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
 
-STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
-STOP_COMMANDS: Final = frozenset({"cancel", "stop"})
 ASK_NOW: Final = "ask"  # the action of the button that brings dropped messages back
 
 
@@ -64,11 +63,8 @@ def work_of(message: InboundMessage) -> tuple[str, ...]:
 
 def was_stop(act: InboundMessage) -> bool:
     """Whether an act that is stored asked to stop something: a bare word is one only then."""
-    if act.press is not None:
-        return act.press.action == "stop"
-    if act.command is None:
-        return act.form is None and act.text.strip().lower() in STOP_WORDS
-    return act.command.name in STOP_COMMANDS
+    bare = all(part is None for part in (act.press, act.command, act.form))
+    return asks_to_stop(act) or (bare and act.text.strip().lower() in STOP_WORDS)
 
 
 def key_of(message: InboundMessage) -> InboxKey:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from channels.base import Button, StopControl
-
-STOP_ACTION: Final = "stop"
+from channels.messages import STOP_ACTION
 
 _IN_A_BLOCK = 25
 _LABEL_CHARACTERS = 75

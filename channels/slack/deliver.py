@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 from channels.base import Address, OutboundDocument
 from channels.errors import ChannelError, ChannelUnavailable
 from channels.media import MAX_TEXT_BYTES
+from channels.messages import STOP_ACTION
 from channels.parts import Passage
 from channels.slack.api import SlackApi, Urgency
-from channels.slack.buttons import STOP_ACTION, without_buttons
+from channels.slack.buttons import without_buttons
 from channels.slack.errors import FAILURES, Meaning, code_of, delivery_failed, meaning_of
 from channels.slack.markup import escaped
 from channels.slack.render import Content

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from channels.base import Address, Command, InboundMessage, Press, Sender
+from channels.messages import STOP_WORDS
 from channels.slack.buttons import action_of
 from channels.slack.manifest import COMMAND
 from channels.slack.markup import mentioned, readable, without_mention
@@ -22,7 +23,6 @@ from channels.slack.mention import is_command, with_command
 from channels.slack.views import place_of, submission_of
 
 CHANNEL: Final = "slack"
-STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
 """In a thread these reach the bridge without a mention, since Slack refuses commands there."""
 
 COMMANDS: Final = frozenset(

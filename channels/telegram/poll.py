@@ -14,7 +14,7 @@ import json
 import logging
 import time
 import traceback
-from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
@@ -25,6 +25,7 @@ from telegram.error import TelegramError
 
 from channels.base import InboundMessage, Receive
 from channels.errors import ChannelUnavailable, NotStored
+from channels.messages import asks_to_stop
 from channels.telegram.api import Api
 from channels.telegram.errors import Meaning, listening_failed, meaning_of
 from channels.telegram.parse import BotIdentity, parse
@@ -49,6 +50,7 @@ class Poller:
         self._api = api
         self._offset: int | None = None
         self._returned: float | None = None  # when getUpdates last did, since `run` was called
+        self._blocked = 0  # tries in a row to store one update
 
     @property
     def receiving(self) -> bool:
@@ -85,11 +87,13 @@ class Poller:
                 broken = True
                 continue
             broken = False
-            self._returned = time.monotonic()
+            if not self._blocked:
+                self._returned = time.monotonic()
             before = self._offset
-            for raw in updates:
-                await self._take(raw, bot, receive)
-            if updates and self._offset == before:
+            await self._take_all(updates, bot, receive)
+            if self._blocked:
+                await asyncio.sleep(_wait_s(self._blocked))
+            elif updates and self._offset == before:
                 await asyncio.sleep(1.0)  # updates without an id would come again at once
 
     async def _fetch(self) -> list[Any]:
@@ -110,15 +114,36 @@ class Poller:
                 await self._api.polling.shutdown()
         await self._api.polling.initialize()
 
-    async def _take(self, raw: Any, bot: BotIdentity, receive: Receive) -> None:
-        update_id = _id_of(raw)
-        if update_id is None:
-            log.warning("an update without an id was skipped")
-            return
-        message = self._parse(raw, update_id, bot)
-        if message is not None:
-            await stored(message, f"update {update_id}", receive)
-        self._offset = update_id + 1
+    async def _take_all(self, updates: Sequence[Any], bot: BotIdentity, receive: Receive) -> None:
+        """As far as they can be stored. The first that cannot be keeps its place and all that come
+        after it; but no stop waits for it."""
+        for number, raw in enumerate(updates):
+            update_id = _id_of(raw)
+            if update_id is None:
+                log.warning("an update without an id was skipped")
+                continue
+            message = self._parse(raw, update_id, bot)
+            try:
+                if message is not None:
+                    await _handed_over(message, f"update {update_id}", receive)
+            except NotStored as error:
+                log.warning("update %d is not stored yet, and tried again: %s", update_id, error)
+                self._blocked += 1
+                await self._stop_at_once(updates[number + 1 :], bot, receive)
+                return
+            self._blocked = 0
+            self._offset = update_id + 1
+
+    async def _stop_at_once(
+        self, updates: Sequence[Any], bot: BotIdentity, receive: Receive
+    ) -> None:
+        """A stop acts before it is stored. It comes again, in its turn."""
+        for raw in updates:
+            update_id = _id_of(raw)
+            message = None if update_id is None else self._parse(raw, update_id, bot)
+            if message is not None and asks_to_stop(message):
+                with suppress(NotStored):
+                    await _handed_over(message, f"update {update_id}", receive)
 
     def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
         try:
@@ -139,19 +164,33 @@ def _id_of(raw: Any) -> int | None:
 
 
 async def stored(message: InboundMessage, what: str, receive: Receive) -> None:
-    """Hand over until it is stored; the ones after it wait, so that their order is kept."""
-    waits, faults = iter(_STORE_AGAIN_S), deque(_FAULT_AGAIN_S)
+    """Hand over until it is stored."""
+    tries = 0
     while True:
         try:
-            return await receive(message)
+            return await _handed_over(message, what, receive)
         except NotStored as error:
             log.warning("%s is not stored yet, and tried again: %s", what, error)
-            wait_s = next(waits, _STORE_AGAIN_S[-1])
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not block the queue
-            if not faults:
+            tries += 1
+            await asyncio.sleep(_wait_s(tries))
+
+
+async def _handed_over(message: InboundMessage, what: str, receive: Receive) -> None:
+    """Once; a fault of ours must not block the queue. Raises `NotStored`."""
+    for wait_s in (*_FAULT_AGAIN_S, None):
+        try:
+            return await receive(message)
+        except NotStored:
+            raise
+        except Exception as error:  # noqa: BLE001 - a border: logged, and left behind
+            if wait_s is None:
                 return _log_fault(what, error)
-            wait_s = faults.popleft()
         await asyncio.sleep(wait_s)
+    raise AssertionError("the last fault is logged")
+
+
+def _wait_s(tries: int) -> float:
+    return _STORE_AGAIN_S[min(tries, len(_STORE_AGAIN_S)) - 1]
 
 
 def _log_fault(what: str, error: Exception) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from bridge.commands import table as command_table
 from bridge.commands.table import NAMES, TABLE, CommandSpec, markdown, spec_of
-from bridge.runs.stopping import STOP_COMMANDS
 from bridge.texts import Say, Texts
 from channels.base import Command
+from channels.messages import STOP_COMMANDS
 from tests.bridge.bed import bed
 
 TEAM = {"chat": "team", "private": False}

@@ -173,3 +173,20 @@ async def test_a_new_question_is_answered_without_a_word(tmp_path: Path) -> None
         await ask_late(made, "hi", "ana", LONG.total_seconds() / 60 - 1)
         await made.until(lambda: made.channel.finals)
         assert made.channel.finals == ["A"]
+
+
+async def test_commands_that_change_the_conversation_do_not_overtake_what_was_asked_before(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["A", "B"]) as made:
+        await made.send("first")
+        await made.until(lambda: made.channel.finals == ["A"])
+        await made.bridge.idle()
+        await ask_late(made, "during the outage", "ana", 90)
+        for command in ("/undo", "/new", "/compact"):
+            await made.send(command)
+        await made.until(lambda: made.channel.finals[-1] == "B")
+        await made.bridge.idle()
+        refused = [final for final in made.channel.finals if "Stop the running answer" in final]
+        assert len(refused) == 3
+        assert [text for _, text in made.said()] == ["first", "A", "during the outage"]

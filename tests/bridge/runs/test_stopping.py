@@ -19,6 +19,7 @@ from channels.base import Attachment
 from channels.errors import NotStored
 from memory.errors import StoreUnavailable
 from tests.bridge.bed import bed
+from tests.bridge.faulty_store import read_only
 
 
 class Hanging:
@@ -318,6 +319,27 @@ async def test_a_stop_that_cannot_be_stored_has_acted_and_is_answered_all_the_sa
         await it.until(lambda: it.channel.finals)
         await it.bridge.idle()
         assert it.channel.finals == ["A long\n\nStopped."]
+
+
+async def test_a_stop_that_comes_again_until_it_is_stored_acts_and_is_answered_once(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "galata.db"
+    async with bed(tmp_path, ["A long answer.", "Another."], stall=asyncio.Event()) as it:
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        stop = it.channel.message("/cancel")
+        async with read_only(it.database, path):
+            for _ in range(3):
+                with pytest.raises(NotStored):
+                    await it.bridge.receive(stop)
+            await it.until(lambda: "Stopped." in it.channel.finals)
+        await it.bridge.receive(stop)
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert sorted(it.channel.finals) == ["A long\n\nStopped.", "Stopped."]
+        rows = await it.database.read("SELECT COUNT(*) FROM inbox WHERE state = 'open'")
+        assert rows[0][0] == 0
 
 
 async def test_what_a_stop_has_ended_does_not_come_back_after_a_crash(

@@ -42,6 +42,7 @@ class Inbox:
 
     server: TelegramServer
     messages: list[InboundMessage] = field(default_factory=list)
+    tried: list[InboundMessage] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
     attempts: int = 0
     open: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,6 +52,7 @@ class Inbox:
 
     async def receive(self, message: InboundMessage) -> None:
         self.attempts += 1
+        self.tried.append(message)
         self.server.changed()
         await self.open.wait()
         if self.faults:

@@ -71,6 +71,27 @@ async def test_as_long_as_nothing_can_be_stored_the_queue_waits(
     await server.wait_until_confirmed()
 
 
+async def test_no_stop_waits_for_another_message_that_cannot_be_stored(
+    server: TelegramServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "_STORE_AGAIN_S", (0.01,))
+
+    def seen() -> list[str]:
+        return [one.command.name if one.command else one.text for one in inbox.tried]
+
+    inbox.faults += [NotStored("database is locked")] * 10_000
+    ana, bob = server.private(server.user("Ana")), server.private(server.user("Bob"))
+    bob.send("first")
+    ana.send("second")
+    ana.send("/cancel")
+    await server.wait_for(lambda: seen().count("cancel") > 1)
+    assert "second" not in seen()
+    inbox.faults.clear()
+    await inbox.wait_for(3)
+    assert seen()[-3:] == ["first", "second", "cancel"]
+    await server.wait_until_confirmed()
+
+
 async def test_a_message_that_always_fails_is_left_behind(
     server: TelegramServer,
     inbox: Inbox,
