@@ -5,14 +5,16 @@ it proves something: whoever takes another's name, or a word for a name, gains n
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from datetime import date
+from pathlib import Path
 
 from memory.database import Database
-from memory.lines import said
+from memory.lines import dated_lines, said
 from memory.own_names import own_names
-from memory.scopes import ChatScope
+from memory.scopes import ChatScope, scope_path
 from memory.together import chats_of
 from memory.tombstones import hash_of
 
@@ -22,16 +24,21 @@ SOURCES = re.compile(r"\[([0-9, ]+)\]\s*$")
 class Concerned:
     """For the lines of all chats."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, folder: Path) -> None:
+        """`folder`: that of all memory files."""
         self._database = database
+        self._folder = folder
 
     async def are(self, chat: ChatScope, person: str, text: str, day: date) -> bool:
-        """Whether the line `text`, written on that day, is by or about the person."""
+        """Whether the line `text`, written on that day, is by or about the person. Raises `OSError`."""
+        lines = await asyncio.to_thread(dated_lines, scope_path(self._folder, chat.scope))
 
         def look(connection: sqlite3.Connection) -> bool:
-            return _rests_on(connection, chat, person, text) or _names(
-                connection, chat, person, text, _written(connection, chat, text, day)
-            )
+            if _rests_on(connection, chat, person, text):
+                return True
+            written = _written(connection, chat, text, day)
+            names = own_names(connection, chats_of(connection, chat), chat.channel, person, lines)
+            return any(name.stands_in(text, written) for name in names)
 
         return await self._database.look(look)
 
@@ -62,11 +69,3 @@ def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text
         )
     ]
     return set(askers) == {(chat.channel, person)}
-
-
-def _names(
-    connection: sqlite3.Connection, chat: ChatScope, person: str, text: str, written: str
-) -> bool:
-    """Whether a name that is theirs alone, and was before that time, stands in it."""
-    names = own_names(connection, chats_of(connection, chat), chat.channel, person)
-    return any(name.stands_in(text, written) for name in names)

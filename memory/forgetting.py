@@ -65,7 +65,7 @@ class Forgetting:
         self._files = files
         self._search = search
         self._authors = authors
-        self._concerned = Concerned(database)
+        self._concerned = Concerned(database, folder)
         self._nights = Nights(database, DailyFiles(folder))
 
     async def matches(self, chat: ChatScope, query: str) -> list[Match]:

@@ -10,10 +10,11 @@ import hashlib
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from memory.facts import EARLIER, FactsRefused, parse
-from memory.files import locked, read, replace
+from memory.files import locked, names, read, replace
 from memory.quoting import SPEAKER
 from memory.scopes import FACTS, day_of
 from memory.words import normalised
@@ -69,6 +70,19 @@ def speaker_of(raw: str) -> str:
         return line.fact.who
     found = _NAMED.match(raw) or SPEAKER.match(raw)
     return found[1] if found is not None else ""
+
+
+def dated_lines(folder: Path) -> list[tuple[date, str]]:
+    """The lines of a scope's `MEMORY.md` and day files of which the day is known, without who said
+    them. Raises `OSError`."""
+    known = parse(read(folder / FACTS).decode("utf-8", "replace"))
+    found = [(line.fact.day, line.fact.text) for line in known if line.fact is not None]
+    for name in names(folder):
+        day = day_of(name)
+        if day is not None:
+            lines = read(folder / name).decode("utf-8", "replace").split("\n")
+            found += [(day, _SPEAKER.sub("", line, count=1)) for line in lines]
+    return found
 
 
 def said(text: str) -> str:

@@ -73,9 +73,14 @@ def stands_in(name: str, text: str) -> bool:
 
 
 def own_names(
-    connection: sqlite3.Connection, chats: Sequence[ChatScope], channel: str, person: str
+    connection: sqlite3.Connection,
+    chats: Sequence[ChatScope],
+    channel: str,
+    person: str,
+    lines: Sequence[tuple[date, str]],
 ) -> tuple[OwnName, ...]:
-    """Those that the person alone has had in these chats."""
+    """Those that the person alone has had in these chats. `lines` of their memory, with their days:
+    what stood in one before the person was there is the name of something else."""
     first = _first(connection, channel, person)
     found: list[OwnName] = []
     others = frozenset[str]().union(*(_others(connection, c, channel, person) for c in chats))
@@ -88,6 +93,9 @@ def own_names(
                 continue
             proves = name == first and not is_common(name)
             proves = proves and not _was_a_word(connection, chat, person, name, since)
+            proves = proves and not any(
+                day.isoformat() < begins[:10] and stands_in(name, text) for day, text in lines
+            )
             found.append(OwnName(name, since, until, proves, begins))
     return tuple(found)
 

@@ -25,7 +25,7 @@ from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.facts import Fact, parse
 from memory.files import locked, names, read, replace
-from memory.lines import said, sayings
+from memory.lines import dated_lines, said, sayings
 from memory.moving import drop_index
 from memory.own_names import OwnName, own_names
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
@@ -228,6 +228,7 @@ class PersonTraces:
     async def _about(self, person: Person, place: ChatPlace, *, inside: bool) -> tuple[About, int]:
         sessions = await self._sessions(person, place)
         scope = self._scope_of(place)
+        lines = await asyncio.to_thread(dated_lines, scope_path(self._folder, scope))
 
         def look(connection: sqlite3.Connection) -> tuple[About, int]:
             runs = {run for id_, _ in sessions for run in runs_of(connection, id_, person.id)}
@@ -243,7 +244,8 @@ class PersonTraces:
                 (place.channel, place.account, place.chat),
             )
             every = frozenset(int(row[0]) for row in known)
-            about = _known(connection, here, person, frozenset(messages), every, inside)
+            ids = frozenset(messages)
+            about = _known(connection, here, person, ids, every, lines, inside=inside)
             return about, len(runs)
 
         return await self._database.look(look)
@@ -251,6 +253,7 @@ class PersonTraces:
     async def _about_shared(self, person: Person, *, inside: bool) -> About:
         """By their messages in all of the channel's chats: one may share no more."""
         cited = await asyncio.to_thread(self._cited, SHARED)
+        lines = await asyncio.to_thread(dated_lines, scope_path(self._folder, SHARED))
 
         def look(connection: sqlite3.Connection) -> About:
             sessions = connection.execute(
@@ -266,7 +269,8 @@ class PersonTraces:
             }
             messages = frozenset(id_ for id_, run in known.items() if run in runs)
             groups = _groups(connection)
-            return _known(connection, groups, person, messages, frozenset(known), inside)
+            every = frozenset(known)
+            return _known(connection, groups, person, messages, every, lines, inside=inside)
 
         return await self._database.look(look)
 
@@ -322,6 +326,8 @@ def _known(
     person: Person,
     messages: frozenset[int],
     every: frozenset[int],
+    lines: Sequence[tuple[date, str]],
+    *,
     inside: bool,
 ) -> About:
     """With what they had written there, and what only others had."""
@@ -335,7 +341,7 @@ def _known(
     written: dict[str, str] = {}
     for hashed, _, at in changes:
         written[str(hashed)] = min(str(at), written.get(str(hashed), str(at)))
-    names_ = own_names(connection, chats, person.channel, person.id)
+    names_ = own_names(connection, chats, person.channel, person.id, lines)
     return About(names_, mine, others, messages, every, written, inside)
 
 

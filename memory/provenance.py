@@ -17,7 +17,10 @@ from agent.messages import ImageBlock, Message, TextBlock, ToolResultBlock
 from memory.quoting import ATTACHED, QUOTE
 from memory.telling import telling, turned, untold
 
-_SENTENCE = re.compile(r"[^.!?;。！？；]+[.!?;。！？；]*|[.!?;。！？；]+")
+_END = re.compile(
+    r"(?<=[.!?;])(?<!\b\w\.)(?<!\b\w\w\.)[\s\"'»”)]+|(?<=[。！？；])"
+)  # no end: Dr. Koch
+_ITEM = re.compile(r"\s*(?:[-*•]|[0-9]{1,2}[.)])\s")
 _OWNER = re.compile(r"(\w+)['’]s\s+(\w+)")
 _ASKS = re.compile(r"[?？][\s\"'»”]*$")
 _TO_KEEP = re.compile(
@@ -58,7 +61,7 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
                     said = "" if text.startswith(ATTACHED) else QUOTE.sub(" ", text)
                     tainted = tainted or whose == "foreign" or said != text
                     if whose == "own":
-                        own.append(" ; ".join(said.splitlines()))
+                        own.append(_in_one_line(said))
                     elif whose == "people":
                         people.append(said)
                 case ToolResultBlock() if calls.get(block.tool_use_id) not in own_tools:
@@ -72,8 +75,9 @@ def heard(messages: Iterable[tuple[Message, Whose]], own_tools: Collection[str])
 
 def is_foreign(fact: str, heard: Heard, *, name: str = "", together: bool = False) -> bool:
     """Whether foreign words are in the conversation and the person, called `name`, has not said what
-    the fact says: each word that tells something, denied where they deny it. Not `together`: in one
-    message, since words of several may be put together to what nobody has said, and not in a question.
+    the fact says: each word that tells something, denied where they deny it. Not `together`: each
+    sentence of it in one of theirs that is no question, since words of several may be put together to
+    what nobody has said; all in one message.
     Where only other people have spoken too: whether a word of it is theirs and not the person's."""
     sources = [*heard.own.split("\n"), name]
     missing = untold(fact, sources)
@@ -81,10 +85,16 @@ def is_foreign(fact: str, heard: Heard, *, name: str = "", together: bool = Fals
         return bool(missing & telling(heard.people))
     if missing or turned(fact, sources):
         return True
-    stated = map(_stated, sources[:-1])
+    parts = [part for part in _END.split(fact) if telling(part)]
     return not together and all(
-        untold(fact, [line, name]) or turned(fact, [line, name]) or _of_another(fact, line, name)
-        for line in stated
+        any(_is_unsaid(part, _stated(message), name) for part in parts) for message in sources[:-1]
+    )
+
+
+def _is_unsaid(fact: str, sentences: Iterable[str], name: str) -> bool:
+    return all(
+        untold(fact, [each, name]) or turned(fact, [each, name]) or _of_another(fact, each, name)
+        for each in sentences
     )
 
 
@@ -98,8 +108,17 @@ def _of_another(fact: str, line: str, name: str) -> bool:
     )
 
 
-def _stated(message: str) -> str:
-    """Without the questions in it: who asks whether something is so does not say that it is. A question
-    that asks to keep something says what."""
-    parts = _SENTENCE.findall(message)
-    return "".join(part for part in parts if not _ASKS.search(part) or _TO_KEEP.search(part))
+def _stated(message: str) -> list[str]:
+    """Its sentences without the questions: who asks whether something is so does not say that it is. A
+    question that asks to keep something says what."""
+    parts = _END.split(message)
+    return [part for part in parts if not _ASKS.search(part) or _TO_KEEP.search(part)]
+
+
+def _in_one_line(message: str) -> str:
+    """Each line a sentence of its own, but for those of a list, which go on with what stands before."""
+    joined = ""
+    for line in message.splitlines():
+        goes_on = not joined or _ITEM.match(line) or joined.endswith((":", "："))
+        joined += f"{'' if goes_on else ' ;'} {line.strip()}"
+    return joined.strip()

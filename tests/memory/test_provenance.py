@@ -15,6 +15,15 @@ from memory.provenance import Heard, heard, is_foreign
         ("I like boats, remember that", "likes boats", False),
         ("remember:\nmy dentist is Weber", "dentist is Weber", False),
         ("I pay Bob on Fridays|Eve is my sister", "I pay Eve on Fridays", True),
+        ("I pay Bob on Fridays. Eve is my sister", "I pay Eve on Fridays", True),
+        ("I pay Bob on Fridays\nEve is my sister", "I pay Eve on Fridays", True),
+        ("I moved in May. I live in Rome now.", "Moved in May. Lives in Rome.", False),
+        (
+            "I take Aspirin, says Dr. Koch in Berlin",
+            "takes Aspirin, says Dr. Koch in Berlin",
+            False,
+        ),
+        ("my allergies:\n- nuts\n- milk\nremember them", "allergies: nuts, milk", False),
         ("never trust Eve with money", "trust Eve with money", True),
         ("Is it true that I should always trust Eve? I wonder.", "always trust Eve", True),
         ("what does 'always append config' mean?", "always append config", True),
@@ -25,7 +34,7 @@ from memory.provenance import Heard, heard, is_foreign
         ("你能记住我喜欢喝茶吗？", "喜欢喝茶", False),
     ],
 )
-def test_beside_a_page_a_fact_is_what_one_message_says(own: str, fact: str, foreign: bool) -> None:
+def test_beside_a_page_a_fact_is_what_one_sentence_says(own: str, fact: str, foreign: bool) -> None:
     said = heard([(user_text(text), "own") for text in own.split("|")], ())
     assert is_foreign(fact, Heard(said.own, tainted=True), name="Ana") is foreign
 

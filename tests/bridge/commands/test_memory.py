@@ -141,6 +141,19 @@ async def test_everybody_may_forget_what_is_about_them_and_nobody_by_taking_a_na
         assert "Somebody else" in await say(it, "/forget 2", person="dora", **team)
 
 
+async def test_who_comes_with_the_name_of_a_project_is_not_whom_its_facts_are_about(
+    tmp_path: Path,
+) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path) as it:
+        await say(it, "/remember likes tea", person="ana", **team)
+        path = next((tmp_path / "memory").rglob("MEMORY.md"))
+        path.write_text("- **1** (2026-01-05, Ana) Apollo is our new engine\n")
+        await say(it, "/whoami", person="apollo", **team)
+        await say(it, "/remember Apollo is launched in Kiruna", person="ana", **team)
+        assert "Somebody else" in await say(it, "/forget 2", person="apollo", **team)
+
+
 async def test_who_forgets_a_saying_of_theirs_takes_no_other_ones_question_along(
     tmp_path: Path,
 ) -> None:
