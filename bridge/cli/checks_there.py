@@ -1,6 +1,8 @@
-"""What `galata doctor` asks others: one call to the model, one to each platform."""
+"""What `galata doctor` asks others: one call to each model, one to each platform."""
 
 from __future__ import annotations
+
+import asyncio
 
 from bridge.cli.finding import Finding
 from bridge.cli.probe import ProbeFailed, probe_members, probe_model, probe_slack, probe_telegram
@@ -20,19 +22,25 @@ _SILENT = {
 _MEMBERS = "add the bot to it, as an administrator where the members are hidden, or take it out"
 
 
-async def provider(config: Config) -> Finding:
-    """A real call to the model that answers."""
+async def models(config: Config) -> list[Finding]:
+    """A real call to each model that may answer: the usual one, those to fall back on, and those that
+    chats may choose."""
     if config.local_model:
-        return _embedded()
-    model = config.models[config.model]
+        return [_embedded()]
+    names = dict.fromkeys((config.model, *config.fallback_models, *config.models_for_chats))
+    return await asyncio.gather(*(_model(config, name) for name in names))
+
+
+async def _model(config: Config, called: str) -> Finding:
+    model = config.models[called]
     name = f"{model.provider}: {model.id}"
     try:
         await probe_model(model.provider, config.providers[model.provider], model)
     except ProbeFailed as error:
-        fix = f"check providers.{model.provider} and models.{config.model}"
+        fix = f"check providers.{model.provider} (its proxy too) and models.{called}"
         return Finding("FAIL", "model", f"{name}: {error}", fix)
     if model.price is None:
-        fix = f"set models.{config.model}.price, or the month's limit does not count it"
+        fix = f"set models.{called}.price, or the month's limit does not count it"
         return Finding("note", "model", f"{name} answers, but has no price", fix)
     return Finding("ok", "model", f"{name} answers; prices of {model.price.as_of}")
 
@@ -93,5 +101,7 @@ async def slack(config: Config) -> Finding | None:
 
 
 def _refused(subject: str, error: ChannelError) -> Finding:
-    fix = "give it a valid token" if isinstance(error, ChannelFailed) else "check the network"
+    channel = "slack" if subject == "slack" else "telegram"
+    network = f"check the network, and channels.{channel}.proxy and base_url where they are set"
+    fix = "give it a valid token" if isinstance(error, ChannelFailed) else network
     return Finding("FAIL", subject, str(error), fix)

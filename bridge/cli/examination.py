@@ -87,11 +87,12 @@ async def _asked(database: Awaitable[Finding], config: Config | None) -> list[Fi
     """The checks that wait for others, all at once."""
     if config is None:
         return [await database]
+    models = asyncio.ensure_future(checks_there.models(config))
     found = await asyncio.gather(
         database,
-        checks_there.provider(config),
         checks_there.telegram(config),
         checks_there.members(config),
         checks_there.slack(config),
     )
-    return [finding for finding in found if finding is not None]
+    first, *rest = (finding for finding in found if finding is not None)
+    return [first, *await models, *rest]

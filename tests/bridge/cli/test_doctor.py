@@ -95,6 +95,18 @@ async def test_all_is_well(place: Place) -> None:
     assert place.llm.refusals == []
 
 
+async def test_every_model_that_may_answer_is_asked(place: Place) -> None:
+    other = 'providers:\n  away: {kind: openai, api_key: "${KEY}", base_url: "http://127.0.0.1:9"}'
+    price = "price: {input: 1, output: 2, as_of: 2026-11-05}"
+    model = f"models:\n  n: {{provider: away, id: gpt-6-sol, {price}}}"
+    text = CONFIG.replace("providers:", other).replace("models:", model)
+    place.config.write_text(f"{text}fallback_models: [n]\n")
+    code, lines = await place.doctor()
+    assert code == FAILED
+    assert "models.n" in lines["model"]
+    assert len(place.llm.requests) == 1
+
+
 async def test_every_wrong_secret_is_found_at_once_and_not_repeated(place: Place) -> None:
     place.environ |= {
         "KEY": "sk-wrong-wrong-wrong-wrong",
