@@ -17,12 +17,14 @@ from memory.authors import Authors, Member, Receipt, note
 from memory.clock import stamp
 from memory.concerned import Concerned
 from memory.conversations import LEAVE_OUT
+from memory.copied_talks import bodies_of, scrub_transcripts, session_keys
 from memory.copies import Taken, copies_of, nameless, take_out
 from memory.daily import DailyFiles
 from memory.database import Database
 from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
 from memory.files import names
+from memory.folders import TRANSCRIPTS
 from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings
 from memory.nights import Nights
 from memory.own_names import names_of
@@ -55,7 +57,8 @@ class Match:
 
 
 class Forgetting:
-    """In the memories below `folder`. Methods may raise `OSError` and `StoreError`."""
+    """In the memories below `folder`, which is in the data folder. Methods may raise `OSError` and
+    `StoreError`."""
 
     def __init__(
         self, database: Database, folder: Path, files: FactFiles, search: Search, authors: Authors
@@ -97,30 +100,45 @@ class Forgetting:
         )
         # The lines themselves go last: as long as they are there, a command that a crash has cut off is
         # carried out anew as a whole.
-        receipt = Receipt("forgotten", len({said(text) for _, text in chosen}))
         bare = await self._bare(chat, by, chosen, words)
         runs = await self._runs(chat, by, forgotten, bare)
         if others_keep:  # what others have said of it stays as well
             runs &= await self._database.look(lambda c: asked_by(c, chat, by.person))
         elif whose:
             runs -= await self._database.look(lambda c: said_by_others(c, runs, forgotten))
+        done_with = await self._nights.prefixes(chat.scope)
+        receipt = Receipt("forgotten", len({said(text) for _, text in chosen}))
+        receipt = await self._take_out(chat, by, runs, receipt, (forgotten, bare))
+        await self._drop(chat, [ref for ref, _ in chosen], forgotten)
+        await self._nights.carry(chat.scope, done_with)
+        made(receipt)
+        await self._database.write(lambda connection: drop_snapshots(connection, chat))
+        return receipt
+
+    async def _take_out(
+        self,
+        chat: ChatScope,
+        by: Member,
+        runs: Collection[Run],
+        receipt: Receipt,
+        what: tuple[Forgotten, Sequence[str]],
+    ) -> Receipt:
+        """The runs leave every context, and what rests on them or copies `what` is forgotten (and the
+        same without names) goes."""
+        forgotten, bare = what
         copied = Taken(replace(forgotten, sayings=forgotten.sayings | frozenset(bare)))
+        chats = await self._database.look(lambda connection: chats_of(connection, chat))
         gone = await self._database.look(lambda connection: messages_of(connection, runs))
         folder = scope_path(self._folder, chat.scope)
-        done_with = await self._nights.prefixes(chat.scope)
         await asyncio.to_thread(drop_resting, folder, gone, forgotten)
+        await self._scrub_transcripts(chats, runs, copied.forgotten)
         replies = await self._database.look(
             lambda connection: [
-                reply
-                for each in chats_of(connection, chat)
-                for reply in replies_that_say(connection, each, forgotten)
+                reply for each in chats for reply in replies_that_say(connection, each, forgotten)
             ]
         )
-
         copies = await self._database.look(
-            lambda connection: {
-                each: copies_of(connection, each, copied) for each in chats_of(connection, chat)
-            }
+            lambda connection: {each: copies_of(connection, each, copied) for each in chats}
         )
 
         def op(connection: sqlite3.Connection) -> Receipt:
@@ -136,12 +154,15 @@ class Forgetting:
             changes = note(connection, chat, by, receipt, *forgotten.sayings, at=at)
             return replace(receipt, changes=changes)
 
-        receipt = await self._database.write(op)
-        await self._drop(chat, [ref for ref, _ in chosen], forgotten)
-        await self._nights.carry(chat.scope, done_with)
-        made(receipt)
-        await self._database.write(lambda connection: drop_snapshots(connection, chat))
-        return receipt
+        return await self._database.write(op)
+
+    async def _scrub_transcripts(
+        self, chats: Sequence[ChatScope], runs: Collection[Run], forgotten: Forgotten
+    ) -> None:
+        keys = await self._database.look(lambda connection: session_keys(connection, chats))
+        bodies = await self._database.look(lambda connection: bodies_of(connection, runs))
+        folder = self._folder.parent / TRANSCRIPTS
+        await asyncio.to_thread(scrub_transcripts, folder, keys, bodies, forgotten)
 
     async def _whose(
         self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]

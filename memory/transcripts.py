@@ -21,6 +21,7 @@ from agent.messages import Message, decode, encode
 from memory.audit import record
 from memory.conversations import SessionPlace
 from memory.database import Database
+from memory.files import FRESH
 from memory.rendering import Record, Renderer, wrap
 from memory.scopes import scope_folder
 
@@ -185,7 +186,8 @@ class Transcripts:
             for folder in self._folder.glob("*/"):
                 if not any(folder.glob("*.jsonl")):
                     (folder / LATEST).unlink(missing_ok=True)
-                    (folder / _UNFINISHED).unlink(missing_ok=True)
+                    for left in (_UNFINISHED, FRESH):
+                        (folder / left).unlink(missing_ok=True)
                     folder.rmdir()
         return deleted
 

@@ -264,6 +264,28 @@ async def test_messages_that_said_what_was_forgotten_can_be_deleted(tmp_path: Pa
             assert bodies == [], table
 
 
+async def test_copies_of_what_was_too_long_lose_it_at_once(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["Noted.", "Fine."]) as it:
+        await it.ask("my secret word is plover")
+        await it.ask("how are you?")
+        await say(it, "/remember secret word plover")
+        ((session, key),) = await it.database.read("SELECT id, key FROM sessions")
+        context = await it.services.conversations.context(session)
+        said = [
+            *(stored.message for stored in context.messages),
+            user_text("plover, the secret word"),
+        ]
+        await it.services.transcripts.snapshot(session, key, said, datetime.now(UTC))
+        (path,) = it.services.folders.of("transcripts", key).glob("*Z.jsonl")
+        before = path.stat()
+        await say(it, "/forget 1")
+        text = path.read_text()
+        assert "plover" not in text
+        assert "Noted." not in text, "the run as a whole"
+        assert "how are you?" in text
+        assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
 async def test_what_tools_brought_of_it_into_the_conversation_goes_too(tmp_path: Path) -> None:
     """Also what a run saw that says nothing of it itself, and the list of the run that forgets it."""
     steps = [
