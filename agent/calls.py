@@ -246,6 +246,7 @@ class ModelCalls:
                 return call
             if not shrunk:
                 self._fall_back()
+            await self._renew()  # a summary takes a while
             call = self._begin(tools=tools, advice=advice)
 
     async def _make(self, call: _Call) -> Completed:

@@ -12,6 +12,7 @@ from typing import Literal
 from agent.messages import Message, decode, encode
 from memory.clock import stamp
 from memory.database import Database
+from memory.resting import Noted, scrub_lately
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ class Boundary:
 @dataclass(frozen=True, slots=True)
 class Context:
     """What of a session goes to a model, oldest first, and the boundary that it starts at.
-    `boundary_id`: that row's id, 0 without one."""
+    `boundary_id`: that row's id, 0 without one; `read_at`: when this was so (ISO, UTC)."""
 
     messages: tuple[StoredMessage, ...]
     boundary: Boundary | None
     boundary_id: int = 0
+    read_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Conversations:
         """The messages since the newest boundary, without runs that were taken out."""
 
         def op(connection: sqlite3.Connection) -> Context:
+            now = stamp()
             newest = connection.execute(
                 "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
                 " ORDER BY id DESC LIMIT 1",
@@ -131,7 +134,7 @@ class Conversations:
                 {"s": session, "start": boundary.start_id if boundary else 0},
             )
             boundary_id = 0 if newest is None else int(newest["id"])
-            return Context(tuple(map(_stored, rows)), boundary, boundary_id)
+            return Context(tuple(map(_stored, rows)), boundary, boundary_id, now)
 
         return await self._database.look(op)
 
@@ -142,10 +145,12 @@ class Conversations:
         *,
         since: int | None = None,
         replaced: Sequence[int] = (),
+        noted: Noted | None = None,
     ) -> bool:
         """From now on the context starts there; what was said stays stored. `since`: only while that
-        row is the newest boundary, and no run of the messages `replaced` has left the context. Whether
-        it was written."""
+        row is the newest boundary, and no run of the messages `replaced` has left the context. What its
+        note was made of (`noted`) may have been forgotten meanwhile: that goes from it. Whether it was
+        written."""
         values = (
             session,
             boundary.kind,
@@ -166,6 +171,8 @@ class Conversations:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 values,
             )
+            if noted is not None:
+                scrub_lately(connection, session, noted)
             return True
 
         return await self._database.write(op)

@@ -6,17 +6,19 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from agent.messages import Message, MessageFormatError, TextBlock, decode
+from memory.clock import stamp
 from memory.files import names, read
 from memory.flush import NOT_SAID
 from memory.lines import rewrite, said, speaker_of
 from memory.scopes import ChatScope, day_name, day_of
 from memory.telling import telling
-from memory.tombstones import Forgotten
+from memory.tombstones import Forgotten, forgotten_in
 
 NOTE_HEAD = "[Earlier conversation] "
 """Stands before what stands for older messages in a context, as `agent.context` writes it."""
@@ -25,6 +27,7 @@ MOST_LINE = 160  # of one message in it
 EARLIER = timedelta(days=7)  # a note stands in the file of the first message that it rests on
 _SOURCES = re.compile(r"\[([0-9][0-9, –-]*)\]\s*$")
 _SPAN = re.compile(r"([0-9]{1,18})\s*[–-]\s*([0-9]{1,18})|([0-9]{1,18})")
+TAKES = timedelta(seconds=10)  # from a tombstone to all that goes with it
 _LONGEST = 1_000  # messages of a range that is written as one
 
 Run = tuple[str, int]  # its id, and its session
@@ -205,6 +208,35 @@ def scrub_notes(
         kept = "\n".join(lines)
         if kept != row["note"]:
             connection.execute("UPDATE boundaries SET note = ? WHERE id = ?", (kept, row["id"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a summary was made of: a context as it was at `read_at` (ISO, UTC). `scope`: the memory of
+    its chat."""
+
+    scope: str
+    read_at: str
+
+
+def scrub_lately(connection: sqlite3.Connection, session: int, noted: Noted) -> None:
+    """`scrub_notes` for what was forgotten since, or was being so: a summary that was just written has
+    it still. For use inside a write."""
+    since = stamp(datetime.fromisoformat(noted.read_at) - TAKES)
+    forgotten = forgotten_in(connection, noted.scope, since)
+    if not forgotten.sayings:
+        return
+    place = connection.execute(
+        "SELECT channel, account, chat FROM sessions WHERE id = ?", (session,)
+    ).fetchone()
+    gone = connection.execute(
+        "SELECT m.id FROM left_out l JOIN messages m ON m.run_id = l.run_id"
+        " WHERE l.session_id = ? AND l.at > ?",
+        (session, since),
+    ).fetchall()
+    scrub_notes(
+        connection, ChatScope(noted.scope, *place), [int(row[0]) for row in gone], forgotten
+    )
 
 
 def _digest(

@@ -58,6 +58,7 @@ class ContextCommands:
             f"c{secrets.token_hex(8)}",
             self._services.memory.sharing.scope(message.address),
             zone_of(policy),
+            context.read_at,
         )
         keeper = Compaction(
             self._services.compaction(model),

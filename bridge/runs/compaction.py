@@ -26,6 +26,7 @@ from agent.summary import SUMMARY_TOKENS, as_note, digest, instructions, prompt,
 from bridge.remembering.calls import Ask, CallFailed, MemoryCalls, PutOff
 from bridge.remembering.flushing import Flushing
 from memory.conversations import Boundary, Conversations
+from memory.resting import Noted
 from memory.transcripts import Transcripts
 
 log = logging.getLogger(__name__)
@@ -47,13 +48,14 @@ class CompactionServices:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose context it is, and which run's."""
+    """Whose context it is, and which run's. `read_at`: when the context was (ISO, UTC)."""
 
     session: int
     session_key: str
     run_id: str
     memory_scope: str
     timezone: tzinfo
+    read_at: str
 
 
 class Compaction:
@@ -180,4 +182,5 @@ class Compaction:
             ),
             since=since,
             replaced=starts[:first],
+            noted=Noted(self._subject.memory_scope, self._subject.read_at),
         )

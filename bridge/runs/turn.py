@@ -99,7 +99,7 @@ class Turn:
         question = self._ran.question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
-        forgotten = await services.notebook.tombstones.of(plan.subject.memory_scope)
+        forgotten = await services.notebook.tombstones.of(plan.memory_scope)
         context, id_ = await asyncio.gather(
             services.conversations.context(plan.session),
             services.runs.begin(
@@ -199,7 +199,11 @@ class Turn:
         health = self._outages.health_for(plan.session_key)
         budget = RunBudget(services.usage, services.gate, self._spender(), plan.run_id, self._say)
         keeper = Compaction(
-            services.compaction(models[0]), plan.subject, models[0].sizes, loaded.starts, health
+            services.compaction(models[0]),
+            plan.subject(context.read_at),
+            models[0].sizes,
+            loaded.starts,
+            health,
         )
         calls = CallPorts(
             health,

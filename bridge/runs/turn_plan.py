@@ -135,13 +135,13 @@ class TurnPlan:
         begun = self.begun
         return begun is not None and not begun.withdrawn and begun.takeovers >= MOST_TAKEOVERS
 
-    @property
-    def subject(self) -> Subject:
-        """Whose context the turn works on."""
+    def subject(self, read_at: str) -> Subject:
+        """Whose context the turn works on, as it was at `read_at` (ISO, UTC)."""
         return Subject(
             self.session,
             self.session_key,
             self.run_id,
             self.memory_scope,
             self.timezone,
+            read_at,
         )

@@ -23,7 +23,10 @@ from bridge.runs.outage import Outages
 from bridge.session import session_of
 from bridge.texts import Say
 from channels.base import Attachment
+from memory.authors import Member
 from memory.conversations import Boundary, Context, StoredMessage
+from memory.lines import Ref
+from memory.scopes import FACTS
 from tests.bridge.bed import Bed, bed, chat_model
 
 
@@ -137,9 +140,9 @@ async def test_what_leaves_is_summarised_once_for_the_context_and_noted_in_the_d
     assert "They spoke of tides." not in kept, "the file's notes are made of people's words alone"
 
 
-def held(it: Bed) -> Message:
+def held(it: Bed, text: str = "too late") -> Message:
     it.provider.stall = asyncio.Event()
-    return assistant_text("too late")
+    return assistant_text(text)
 
 
 def released(it: Bed) -> Message:
@@ -357,6 +360,37 @@ async def test_a_compaction_does_not_bring_back_what_was_undone_meanwhile(tmp_pa
         it.provider.stall = None
         await it.ask("hello")
         assert [text[:2] for _, text in it.said()] == ["q0", "a0", "he"]
+
+
+@pytest.mark.parametrize("summary", ["My locker code is 4711.", "Ana told her four digits."])
+async def test_what_is_forgotten_while_a_run_makes_room_comes_back_by_no_summary(
+    tmp_path: Path, summary: str
+) -> None:
+    """Nor by one that says it in words of its own."""
+    answers = [f"a{i} " * 200 for i in range(3)]
+    async with bed(
+        tmp_path, ["noted", *answers, lambda _: held(it, summary), "on"], max_turns=4
+    ) as it:
+        message = it.channel.message("/remember my locker code is 4711")
+        chat = it.services.memory.sharing.chat(message.address)
+        await it.ask("My locker code is 4711.")
+        await it.ask("/remember my locker code is 4711")
+        await talk(it, 3)
+        it.provider.streaming.clear()
+        await it.send("q3")
+        await it.provider.streaming.wait()
+        by = Member("ana", "Ana", lambda: asyncio.sleep(0, result=True))
+        await it.services.notebook.forgetting.forget(chat, by, [Ref(FACTS, 1)])
+        assert it.provider.stall is not None
+        it.provider.stall.set()
+        it.provider.stall = None
+        await it.bridge.idle()
+        assert "on" in it.channel.finals
+        notes = [row[0] for row in await it.database.read("SELECT note FROM boundaries")]
+        assert len(notes) == 1
+        assert "q0" in notes[0]
+        assert "4711" not in notes[0]
+        assert summary not in notes[0]
 
 
 async def test_a_refusal_of_form_is_met_by_a_plainer_history_before_a_reset(tmp_path: Path) -> None:
