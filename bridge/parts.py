@@ -212,49 +212,16 @@ class Taking:
 
 def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
     """Commands, presses and questions, and the way in."""
-    services, access, channels, rules = on.services, on.access, on.channels, on.rules
-    zone, policies, beside = on.settings.timezone, on.services.policies, on.beside
-    stopping = Stopping(
-        access=access,
-        lanes=answers.lanes,
-        tokens=answers.tokens,
-        inbox=services.inbox,
-        chats=services.chats,
-        channels=channels,
-        who_can_stop=lambda message: rules.of(message)[WHO_CAN_STOP],
-        is_tidying=services.memory.at_work,
-        timezone=zone,
-    )
-    policy_changes = PolicyChanges(
-        policies=policies,
-        store=services.limits,
-        chats=services.chats,
-        inbox=services.inbox,
-        lanes=answers.lanes,
-        turns=answers.turns,
-        notices=on.notices,
-        channels=channels,
-        people=services.people,
-        beside=beside.start,
-    )
-    policies.files.listen(policy_changes.changed)
-    language = policies.layers.top.get("language")
-    door = Door(
-        access=access,
-        channels=channels,
-        texts=services.texts,
-        language=None if language == "auto" else language,
-        tokens=answers.tokens,
-        inbox=services.inbox,
-        dropped=answers.turns.dropped,
-        beside=beside,
-    )
+    policy_changes, door = _policy_changes(on, answers), _door(on, answers)
+    services, stopping = on.services, _stopping(on, answers)
+    admission = Admission(services.usage, services.people, on.access, on.channels, services.gate)
+    questions = _questions(on, answers, kept, admission)
     commands = build_commands(
-        timezone=zone,
+        timezone=on.settings.timezone,
         services=services,
-        access=access,
+        access=on.access,
         models=on.models,
-        channels=channels,
+        channels=on.channels,
         lanes=answers.lanes,
         outages=answers.outages,
         tokens=answers.tokens,
@@ -263,19 +230,6 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         holds=answers.holds,
         door=door,
         usage_names=on.settings.usage_names,
-    )
-    admission = Admission(services.usage, services.people, access, channels, services.gate)
-    questions = Questions(
-        inbox=services.inbox,
-        lanes=answers.lanes,
-        turns=answers.turns,
-        outages=answers.outages,
-        backlog=kept.backlog,
-        notices=on.notices,
-        beside=beside,
-        admission=admission,
-        policies=policies,
-        queue_length=on.settings.queue_length,
     )
     acts = Acts(
         services=services,
@@ -286,14 +240,14 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         deliveries=answers.deliveries,
         lost_runs=answers.lost_runs,
         notices=on.notices,
-        beside=beside,
-        place_of=lambda message: rules.place(message, kept.talks),
+        beside=on.beside,
+        place_of=lambda message: on.rules.place(message, kept.talks),
         wake=answers.lanes.wake,
     )
     router = Router(
-        access=access,
-        policies=policies,
-        rules=rules,
+        access=on.access,
+        policies=services.policies,
+        rules=on.rules,
         chats=kept.chats,
         talks=kept.talks,
         door=door,
@@ -307,6 +261,66 @@ def taking(on: Ground, answers: Answering, kept: Keeping) -> Taking:
         notices=on.notices,
         inbox=services.inbox,
         errors=services.errors,
-        beside=beside,
+        beside=on.beside,
     )
     return Taking(policy_changes, door, acts, router)
+
+
+def _policy_changes(on: Ground, answers: Answering) -> PolicyChanges:
+    made = PolicyChanges(
+        policies=on.services.policies,
+        store=on.services.limits,
+        chats=on.services.chats,
+        inbox=on.services.inbox,
+        lanes=answers.lanes,
+        turns=answers.turns,
+        notices=on.notices,
+        channels=on.channels,
+        people=on.services.people,
+        beside=on.beside.start,
+    )
+    on.services.policies.files.listen(made.changed)
+    return made
+
+
+def _door(on: Ground, answers: Answering) -> Door:
+    language = on.services.policies.layers.top.get("language")
+    return Door(
+        access=on.access,
+        channels=on.channels,
+        texts=on.services.texts,
+        language=None if language == "auto" else language,
+        tokens=answers.tokens,
+        inbox=on.services.inbox,
+        dropped=answers.turns.dropped,
+        beside=on.beside,
+    )
+
+
+def _stopping(on: Ground, answers: Answering) -> Stopping:
+    return Stopping(
+        access=on.access,
+        lanes=answers.lanes,
+        tokens=answers.tokens,
+        inbox=on.services.inbox,
+        chats=on.services.chats,
+        channels=on.channels,
+        who_can_stop=lambda message: on.rules.of(message)[WHO_CAN_STOP],
+        is_tidying=on.services.memory.at_work,
+        timezone=on.settings.timezone,
+    )
+
+
+def _questions(on: Ground, answers: Answering, kept: Keeping, admission: Admission) -> Questions:
+    return Questions(
+        inbox=on.services.inbox,
+        lanes=answers.lanes,
+        turns=answers.turns,
+        outages=answers.outages,
+        backlog=kept.backlog,
+        notices=on.notices,
+        beside=on.beside,
+        admission=admission,
+        policies=on.services.policies,
+        queue_length=on.settings.queue_length,
+    )
