@@ -134,7 +134,9 @@ class Forgetting:
         await self._scrub_transcripts(chats, runs, copied.forgotten)
         replies = await self._database.look(
             lambda connection: [
-                reply for each in chats for reply in replies_that_say(connection, each, forgotten)
+                reply
+                for each in chats
+                for reply in replies_that_say(connection, each, forgotten.covers)
             ]
         )
         copies = await self._database.look(

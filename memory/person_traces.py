@@ -14,6 +14,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from datetime import date
 from pathlib import Path
 
@@ -28,12 +29,14 @@ from memory.files import locked, names, read, replace
 from memory.lines import dated_lines, said, sayings
 from memory.moving import drop_index
 from memory.own_names import OwnName, own_names
+from memory.repeated import take_out_repeated, words_of
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
-from memory.tombstones import Forgotten, hash_of
+from memory.tombstones import Forgotten, hash_of, tells_enough
 
 TRIES = 5  # while somebody saves a file again and again
 _ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
+_ASIDE = re.compile(r"- (?!\*\*)")
 _CHANGED = re.compile(r"\s*- [a-z ]+: \*\*[0-9]{1,6}\*\* (.*?)(?: · .*)?$")  # as a night tells it
 _PARTS = re.compile(r" · |[:;] (?:was )?\*\*[0-9]{1,6}\*\* |: (?=was )")
 _SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
@@ -51,7 +54,7 @@ class Person:
 class About:
     """What tells that a line is about the person, in one chat: their names, hashes of what they and
     others had written, their messages and all others that are stored; `written`: when the texts of
-    these hashes were. `inside`: whether the person is in the chat."""
+    these hashes were. `inside`: whether the person is in the chat; `words`: sentences of theirs."""
 
     names: tuple[OwnName, ...]
     hashes: frozenset[str]
@@ -60,12 +63,16 @@ class About:
     known: frozenset[int]
     written: Mapping[str, str] = field(default_factory=dict[str, str])
     inside: bool = True
+    words: Forgotten = field(default_factory=lambda: Forgotten(frozenset()))
 
     def covers(self, raw: str, day: date | None) -> bool:
         """Whether this line of a memory file, that of a day or (None) of what is known for good, is."""
         fact = _fact(raw)
         day = fact.day if fact is not None else day
-        return self._says(raw, fact, day) or (self.inside and self._names(raw, fact, day))
+        if self._says(raw, fact, day) or (self.inside and self._names(raw, fact, day)):
+            return True
+        # What the bot, a quote or a tool has repeated.
+        return _ASIDE.match(raw) is not None and self.words.repeats(raw)
 
     def _says(self, raw: str, fact: Fact | None, day: date | None) -> bool:
         """Whether they said it."""
@@ -174,7 +181,9 @@ class PersonTraces:
         def out(connection: sqlite3.Connection) -> None:
             for chat, known in copies:
                 take_out(connection, chat, copied, *known)
+                take_out_repeated(connection, chat, repeated, about.names if inside else ())
 
+        repeated = _repeated(about, lines)
         if lines:
             await self._database.write(out)
         if not await asyncio.to_thread(self._drop, SHARED, about):
@@ -189,7 +198,9 @@ class PersonTraces:
     async def erase_in(self, person: Person, place: ChatPlace, *, inside: bool) -> None:
         """The lines of the files first: as long as the rows are there, it can be done again."""
         about, _ = await self._about(person, place, inside=inside)
-        await asyncio.to_thread(self._drop, self._scope_of(place), about)
+        scope = self._scope_of(place)
+        repeated = _repeated(about, await asyncio.to_thread(self._lines, scope, about))
+        await asyncio.to_thread(self._drop, scope, about)
         sessions = await self._sessions(person, place)
 
         def op(connection: sqlite3.Connection) -> None:
@@ -199,6 +210,7 @@ class PersonTraces:
             # Others may have searched for it, and have quoted it.
             take_out(connection, here, AllCopies(), [], 0)
             take_out_quotes(connection, here)
+            take_out_repeated(connection, here, repeated, about.names if inside else ())
             drop_index(connection, (place.channel, place.account, place.chat))
 
         await self._database.write(op)
@@ -246,7 +258,7 @@ class PersonTraces:
             every = frozenset(int(row[0]) for row in known)
             ids = frozenset(messages)
             about = _known(connection, here, person, ids, every, lines, inside=inside)
-            return about, len(runs)
+            return replaced(about, words=words_of(connection, runs)), len(runs)
 
         return await self._database.look(look)
 
@@ -270,7 +282,8 @@ class PersonTraces:
             messages = frozenset(id_ for id_, run in known.items() if run in runs)
             groups = _groups(connection)
             every = frozenset(known)
-            return _known(connection, groups, person, messages, every, lines, inside=inside)
+            about = _known(connection, groups, person, messages, every, lines, inside=inside)
+            return replaced(about, words=words_of(connection, runs))
 
         return await self._database.look(look)
 
@@ -368,6 +381,11 @@ def _gone(lines: Iterable[str]) -> Forgotten:
     """What these lines of memory files say."""
     texts = (fact.text if (fact := _fact(line)) is not None else line for line in lines)
     return Forgotten(frozenset(words for text in texts for words in sayings(text)))
+
+
+def _repeated(about: About, lines: Iterable[str]) -> Forgotten:
+    """What answers may have repeated: their words, and what these lines say."""
+    return Forgotten(about.words.sayings | frozenset(filter(tells_enough, _gone(lines).sayings)))
 
 
 def _sources(raw: str) -> set[int]:

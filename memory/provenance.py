@@ -85,7 +85,7 @@ def is_foreign(fact: str, heard: Heard, *, name: str = "", together: bool = Fals
         return bool(missing & telling(heard.people))
     if missing or turned(fact, sources):
         return True
-    parts = [part for part in _END.split(fact) if telling(part)]
+    parts = [part for part in sentences(fact) if telling(part)]
     return not together and all(
         any(_is_unsaid(part, _stated(message), name) for part in parts) for message in sources[:-1]
     )
@@ -111,8 +111,13 @@ def _of_another(fact: str, line: str, name: str) -> bool:
 def _stated(message: str) -> list[str]:
     """Its sentences without the questions: who asks whether something is so does not say that it is. A
     question that asks to keep something says what."""
-    parts = _END.split(message)
+    parts = sentences(message)
     return [part for part in parts if not _ASKS.search(part) or _TO_KEEP.search(part)]
+
+
+def sentences(text: str) -> list[str]:
+    """Its sentences, with what ends them."""
+    return [part for part in _END.split(text) if part]
 
 
 def _in_one_line(message: str) -> str:

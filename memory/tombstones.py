@@ -109,6 +109,11 @@ def _says_again(told: Sequence[str], there: frozenset[str], saying: frozenset[st
     return _is_part(there, saying)
 
 
+def tells_enough(saying: str) -> bool:
+    """Whether a normalised text is known again where it stands side by side within more."""
+    return saying.count(" ") >= SHORTEST - 1 and _weight(telling(saying)) >= ENOUGH
+
+
 def _is_part(there: frozenset[str], saying: frozenset[str]) -> bool:
     return there < saying and _weight(there) >= ENOUGH and 2 * len(there) >= len(saying)
 

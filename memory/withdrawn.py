@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from memory.scopes import ChatScope
@@ -13,16 +13,16 @@ from memory.tombstones import Forgotten
 
 
 def replies_that_say(
-    connection: sqlite3.Connection, chat: ChatScope, forgotten: Forgotten
+    connection: sqlite3.Connection, chat: ChatScope, says: Callable[[str], bool]
 ) -> list[int]:
-    """The chat's replies of which a part says it, and that are dealt with."""
+    """The chat's replies that are dealt with and of which a part has a line that `says` it."""
     rows = connection.execute(
         "SELECT p.reply_id, p.body FROM outbox_parts p JOIN outbox o ON o.id = p.reply_id"
         " JOIN sessions s ON s.id = o.session_id WHERE o.state = 'done'"
         " AND s.channel = ? AND s.account = ? AND s.chat = ?",
         (chat.channel, chat.account, chat.chat),
     )
-    found = (int(row[0]) for row in rows if _says(str(row[1]), forgotten))
+    found = (int(row[0]) for row in rows if _says(str(row[1]), says))
     return list(dict.fromkeys(found))
 
 
@@ -50,15 +50,15 @@ def commands_that_say(
         " AND kind = 'act' AND state = 'done' AND body IS NOT NULL AND person = COALESCE(?, person)",
         (chat.channel, chat.account, chat.chat, person),
     )
-    return [int(row[0]) for row in rows if _says(str(row[1]), forgotten)]
+    return [int(row[0]) for row in rows if _says(str(row[1]), forgotten.covers)]
 
 
-def _says(body: str, forgotten: Forgotten) -> bool:
+def _says(body: str, says: Callable[[str], bool]) -> bool:
     try:
         document = json.loads(body)
     except ValueError:  # a channel of plain text
         document = body
-    return any(forgotten.covers(line) for text in _texts(document) for line in text.split("\n"))
+    return any(says(line) for text in _texts(document) for line in text.split("\n"))
 
 
 def _texts(document: object) -> Iterator[str]:

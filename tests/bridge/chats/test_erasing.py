@@ -23,6 +23,7 @@ from memory.conversations import Boundary
 from memory.daily import DailyFiles
 from memory.flush import Entry
 from memory.retention import Keep, Retention
+from memory.scopes import scope_path
 from memory.settings import BackupSettings
 from memory.usage import UsageStore
 from tests.bridge.bed import Bed, bed
@@ -233,6 +234,27 @@ async def test_what_others_have_quoted_goes_from_their_questions(tmp_path: Path)
         assert bytes_with(tmp_path, MINE) == []
         await it.ask("more?", person="bo", **TEAM)
         assert "what of gulls?" in str(it.said()), "the question itself stays"
+
+
+async def test_what_answers_to_others_have_repeated_goes_line_by_line(tmp_path: Path) -> None:
+    """Word by word, or by the name; in the notes of the bot's answers as well."""
+    told = f"She said: I keep a {MINE} in the cellar.\nThat was all."
+    async with bed(tmp_path, ["Noted.", told, "Yes, Ana's.", "No."]) as it:
+        await it.ask(f"Hello. I keep a {MINE} in the cellar.", person="ana", **TEAM)
+        await it.ask("what did she say?", person="bo", **TEAM)
+        await it.ask("whose cellar?", person="bo", **TEAM)
+        scope = chat_scope(Address("fake", "bot", "team", None, private=False)).scope
+        path = scope_path(tmp_path / "memory", scope, "2026-11-30.md")
+        path.parent.mkdir(parents=True)
+        path.write_text(f"### Not said by people\n- assistant: {told.splitlines()[0]} [4]\n")
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert await rows_with(it, MINE) == []
+        assert bytes_with(tmp_path, MINE) == []
+        await it.ask("and now?", person="bo", **TEAM)
+        said = str(it.said())
+        assert "That was all." in said
+        assert "Yes, Ana" not in said
+        assert "whose cellar?" in said
 
 
 async def test_what_was_only_overheard_goes_as_well(tmp_path: Path) -> None:
