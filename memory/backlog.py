@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from memory.chats import ChatPlace
 from memory.clock import stamp
 from memory.database import Database
+from memory.outbox import NewReply, put_reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class MissedRow:
 
     id: int
     session_key: str
+    session: int
     body: str
     run_id: str | None
 
@@ -30,7 +32,7 @@ class BacklogStore:
     async def waiting(self, place: ChatPlace) -> list[MissedRow]:
         """The chat's open questions in all of its sessions, by the platform's time."""
         rows = await self._database.read(
-            "SELECT i.id, s.key, i.body, i.run_id"
+            "SELECT i.id, s.key, i.session_id, i.body, i.run_id"
             " FROM sessions s JOIN inbox i INDEXED BY inbox_open ON i.session_id = s.id"
             " WHERE s.channel = ? AND s.account = ? AND s.chat = ?"
             " AND i.kind = 'turn' AND i.state = 'open' ORDER BY i.sent_at, i.id",
@@ -38,19 +40,21 @@ class BacklogStore:
         )
         return [MissedRow(*row) for row in rows]
 
-    async def set_aside(self, ids: Iterable[int], name: str) -> None:
-        """Close these, so that they can be opened again under `name`."""
+    async def set_aside(self, ids: Iterable[int], name: str, session: int, notice: NewReply) -> int:
+        """Close these, so that they can be opened again under `name`, and put the notice that says so
+        into the outbox, in one transaction; its row there."""
         now = stamp()
         values = [(now, name, id_) for id_ in ids]
 
-        def op(connection: sqlite3.Connection) -> None:
+        def op(connection: sqlite3.Connection) -> int:
             connection.executemany(
                 "UPDATE inbox SET state = 'done', outcome = 'set_aside', done_at = ?,"
                 " stopped_by = ? WHERE id = ? AND state = 'open' AND run_id IS NULL",
                 values,
             )
+            return put_reply(connection, session, notice)
 
-        await self._database.write(op)
+        return await self._database.write(op)
 
     async def reopen(self, place: ChatPlace, name: str) -> list[MissedRow]:
         """Open what was set aside in this chat under `name`, whoever had asked it."""

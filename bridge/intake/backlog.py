@@ -18,13 +18,15 @@ from typing import Any, Final
 from bridge.chats.holds import Holds
 from bridge.chats.keeper import place_of
 from bridge.inbound import readable
+from bridge.runs.delivery import ACT
 from bridge.runs.stopping import ASK_NOW, key_of
 from bridge.session import chat_key
 from bridge.texts import Say
-from channels.base import Button, InboundMessage
+from channels.base import Button, InboundMessage, OutboundReply
 from memory.backlog import BacklogStore, MissedRow
 from memory.chats import ChatPlace
 from memory.inbox import InboxKey
+from memory.outbox import NewReply
 from memory.people import People
 
 log = logging.getLogger(__name__)
@@ -104,12 +106,16 @@ def is_backlog(value: str) -> bool:
     return value.startswith(_NAME)
 
 
-Tell = Callable[[InboundMessage, str, Sequence[Button]], Awaitable[bool]]
+Tell = Callable[[InboundMessage, str], Awaitable[bool]]
+Announce = Callable[
+    [InboundMessage, str, OutboundReply, Callable[[NewReply], Awaitable[int]]], Awaitable[None]
+]
 Dropped = Callable[[str, list[InboxKey]], None]
 
 
 class Backlog:
-    """`tell` replies to a message, and whether that arrived; `say` gives the words for its sender;
+    """`tell` replies to a message, and whether that arrived; `announce` is that of the deliveries;
+    `say` gives the words for its sender, `is_quiet` whether its chat wants no sound;
     `dropped(session_key, keys)` is told whose rows are closed."""
 
     def __init__(
@@ -118,7 +124,9 @@ class Backlog:
         people: People,
         holds: Holds,
         tell: Tell,
+        announce: Announce,
         say: Callable[[InboundMessage], Say],
+        is_quiet: Callable[[InboundMessage], bool],
         dropped: Dropped,
         beside: Callable[[Coroutine[Any, Any, None], str], None],
         timezone: tzinfo,
@@ -128,7 +136,9 @@ class Backlog:
         self._people = people
         self._holds = holds
         self._tell = tell
+        self._announce = announce
         self._say = say
+        self._quiet = is_quiet
         self._dropped = dropped
         self._beside = beside
         self._timezone = timezone
@@ -181,29 +191,33 @@ class Backlog:
         found = sort_out(missed, datetime.now(UTC))
         if not found.old:
             return
+        newest, since = found.old[-1].message, self._local(found.old[0].message.sent_at)
+        key = f"{_NAME}{place.channel}:{place.account}:{place.chat}"
+        untold = await self._people.tell_once(key, NOTICE_EVERY)
+        if found.aside:
+            await self._set_aside(found, since)
+        elif untold:
+            await self._tell(newest, self._say(newest)("backlog", since=since))
+
+    async def _set_aside(self, found: Sorted, since: str) -> None:
+        """Never without a word: the notice is stored with it."""
         name = f"{_NAME}{max(missed.row.id for missed in found.old)}"
-        # First the notice: what is set aside must never be so without a word.
-        told = await self._notify(place, found, name)
-        if not (told and found.aside):
-            return
-        await self._store.set_aside([missed.row.id for missed in found.aside], name)
-        log.info("%d questions of a chat were set aside after an outage", len(found.aside))
+        last, ids = found.old[-1], [missed.row.id for missed in found.aside]
+        say = self._say(last.message)
+        notice = OutboundReply(
+            say("backlog_aside", since=since, count=len(ids)),
+            buttons=(Button(say("ask_now"), ASK_NOW, name),),
+            silent=self._quiet(last.message),
+        )
+
+        async def store(reply: NewReply) -> int:
+            return await self._store.set_aside(ids, name, last.row.session, reply)
+
+        await self._announce(last.message, f"{ACT}{name}", notice, store)
+        log.info("%d questions of a chat were set aside after an outage", len(ids))
         for session_key in {missed.row.session_key for missed in found.aside}:
             keys = [one.key for one in found.aside if one.row.session_key == session_key]
             self._dropped(session_key, keys)
-
-    async def _notify(self, place: ChatPlace, found: Sorted, name: str) -> bool:
-        newest = found.old[-1].message
-        say = self._say(newest)
-        since = self._local(found.old[0].message.sent_at)
-        if found.aside:
-            button = Button(say("ask_now"), ASK_NOW, name)
-            text = say("backlog_aside", since=since, count=len(found.aside))
-            return await self._tell(newest, text, (button,))
-        key = f"backlog:{place.channel}:{place.account}:{place.chat}"
-        if not await self._people.tell_once(key, NOTICE_EVERY):
-            return False
-        return await self._tell(newest, say("backlog", since=since), ())
 
     def _local(self, moment: datetime) -> str:
         when, today = moment.astimezone(self._timezone), datetime.now(self._timezone).date()

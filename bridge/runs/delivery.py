@@ -227,6 +227,26 @@ class Deliveries:
         reply = NewReply(key, to.private, reply_to, language, parts)
         await self._send(place, reply, act, sink, journal)
 
+    async def announce(
+        self,
+        message: InboundMessage,
+        key: str,
+        said: OutboundReply,
+        store: Callable[[NewReply], Awaitable[int]],
+    ) -> None:
+        """Tell the chat of something once, whatever happens in between. `store` puts the reply into the
+        outbox, in one transaction with what it tells of, and gives its row there."""
+        to, reply_to = message.address, message.message_id or None
+        journal = self.log_of(key)
+        sink = self._channels[to.channel].open_reply(to, reply_to=reply_to, journal=journal)
+        parts, language = await sink.compose(said), self._language(message)
+        stored = await self._outbox.get(
+            await store(NewReply(key, to.private, reply_to, language, parts))
+        )
+        async with self.in_order(to):
+            await self.deliver(stored, sink, journal, None)
+            await self.close(stored, sink, journal)
+
     async def resend(
         self, message: InboundMessage, place: SessionPlace, act: int, session: int
     ) -> bool:

@@ -14,7 +14,7 @@ from bridge.inbound import entry
 from bridge.intake.backlog import LONG, Missed, is_old, sort_out
 from bridge.intake.chat_rules import ChatRules
 from channels.base import Address, InboundMessage, Sender
-from channels.errors import ChannelUnavailable
+from channels.errors import ChannelUnavailable, Uncertain
 from memory.backlog import MissedRow
 from tests.bridge.bed import Bed, bed
 
@@ -38,7 +38,7 @@ def missed(
         NOW - timedelta(minutes=minutes),
         f"q{number}",
     )
-    return Missed(MissedRow(number, "fake:bot:team", "", run), message)
+    return Missed(MissedRow(number, "fake:bot:team", 1, "", run), message)
 
 
 def numbers(found: Sequence[Missed]) -> list[int]:
@@ -158,14 +158,41 @@ async def test_questions_found_at_a_start_are_sorted_out_too(tmp_path: Path) -> 
         assert made.said()[-1] == ("user", "[Ana#1] new")
 
 
-async def test_what_nobody_could_be_told_of_is_not_set_aside(tmp_path: Path) -> None:
+async def test_what_is_set_aside_is_told_however_often_that_fails(tmp_path: Path) -> None:
     async with bed(tmp_path, ["A"]) as made:
-        made.channel.failures.append(ChannelUnavailable("not now"))
+        made.channel.failures += [ChannelUnavailable("not now")] * 3
         await ask_late(made, "old", "ana", 90, **TEAM)
         await ask_late(made, "new", "ana", 60, **TEAM)
-        await made.until(lambda: made.channel.finals)
+        await made.until(lambda: len(made.channel.finals) == 2)
         await made.bridge.idle()
-        assert made.said()[-1] == ("user", "[Ana#1] old\n\nnew")
+        assert "set aside: 1" in made.channel.finals[0]
+        assert made.said()[-1] == ("user", "[Ana#1] new")
+
+
+async def test_a_notice_that_may_have_arrived_stands_for_what_was_done(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A", "B"]) as made:
+        made.channel.failures.append(Uncertain("cut"))
+        await ask_late(made, "old", "ana", 90, **TEAM)
+        await ask_late(made, "new", "ana", 60, **TEAM)
+        await made.until(lambda: "A" in made.channel.finals)
+        await made.bridge.idle()
+        assert made.said()[-1] == ("user", "[Ana#1] new")
+        rows = await made.database.read("SELECT COUNT(*) FROM inbox WHERE outcome = 'set_aside'")
+        assert rows[0][0] == 1
+
+
+async def test_after_a_crash_the_notice_is_not_said_anew(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["A"]) as made:
+        made.channel.hold_after = 0
+        for minutes, text in ((90, "old"), (60, "new")):
+            await ask_late(made, text, "ana", minutes, **TEAM)
+        await made.until(lambda: made.channel.replies)
+    async with bed(tmp_path, ["A"]) as made:
+        await made.bridge.resume()
+        await made.until(lambda: "A" in made.channel.finals)
+        await made.bridge.idle()
+        assert [final for final in made.channel.finals if "set aside" in final][1:] == []
+        assert made.said()[-1] == ("user", "[Ana#1] new")
 
 
 async def test_a_new_question_is_answered_without_a_word(tmp_path: Path) -> None:
