@@ -52,7 +52,6 @@ from memory.folders import MEMORY
 from memory.inbox import Inbox
 from memory.leftovers import clear_leftovers
 from memory.talks import END
-from memory.unread import UnreadPlaces
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +169,7 @@ async def _open(
     await services.usage.settle_all()
     await services.ratios.load()
     await services.chats.load()
-    channels = build_channels(config, services.texts, services.chats, UnreadPlaces(database))
+    channels = build_channels(config, services.texts, database, services.chats, services.policies)
     access = Access(access_rules(config), services.chats, AccessStores.of(database), channels)
     await access.load()
     for move in access.outdated:

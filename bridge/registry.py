@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from bridge.access import ChannelAccess
 from bridge.commands.table import MENU
 from bridge.config import Config
+from bridge.limits.policies import ChatPolicies
 from bridge.texts import FALLBACK, Texts
 from channels.base import Channel
 from memory.chats import Chats
+from memory.connected import Connected
+from memory.database import Database
 from memory.unread import UnreadPlaces
 
 
 def build_channels(
-    config: Config, texts: Texts, chats: Chats, unread: UnreadPlaces
+    config: Config, texts: Texts, database: Database, chats: Chats, policies: ChatPolicies
 ) -> dict[str, Channel]:
     """The channels that the configuration switches on, by name."""
     channels: dict[str, Channel] = {}
@@ -26,7 +29,8 @@ def build_channels(
         from bridge.chats.places import SlackPlaces
         from channels.slack.channel import SlackChannel
 
-        places = SlackPlaces(chats, unread)
+        unread, connected = UnreadPlaces(database), Connected(database)
+        places = SlackPlaces(chats, policies, unread, connected)
         channels["slack"] = SlackChannel(config.channels.slack, places=places)
     return channels
 

@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 
+from bridge.limits.keys import ANSWER_WHEN
+from bridge.limits.policies import ChatPolicies
+from channels.base import Address
 from channels.errors import NotStored
 from channels.slack.catch_up import KnownPlace
 from memory.chats import ChatPlace, Chats
+from memory.connected import Connected
 from memory.errors import StoreError
 from memory.unread import KnownPlace as Stored
 from memory.unread import UnreadPlaces
 
 CHANNEL = "slack"
 
+log = logging.getLogger(__name__)
+
 
 class SlackPlaces:
     """`channels.slack.catch_up.Places`, of the store."""
 
-    def __init__(self, chats: Chats, unread: UnreadPlaces) -> None:
+    def __init__(
+        self, chats: Chats, policies: ChatPolicies, unread: UnreadPlaces, connected: Connected
+    ) -> None:
         self._chats = chats
+        self._policies = policies
         self._unread = unread
+        self._connected = connected
 
     async def known(self, team: str, most: int) -> list[KnownPlace]:
-        """Direct messages and threads: of a channel itself nothing is read."""
-        places = (
-            KnownPlace(one.chat, one.thread, one.newest)
-            for one in await self._unread.known(CHANNEL, team)
-            if not self._chats.is_gone(ChatPlace(CHANNEL, team, one.chat))
-            and (one.thread is not None or one.chat.startswith("D"))
-        )
-        return list(islice(places, most))
+        """Direct messages and threads, and channels in which each message is a question. What was said
+        while the bot was connected was judged when it was said, and what the time between a backup and
+        its restore knew of is not known: only what came later is wanted without a mention."""
+        moments = (await self._connected.until(CHANNEL, team), await self._unread.restored_at())
+        since = None if moments[0] is None else max(filter(None, moments))
+        found: list[KnownPlace] = []
+        channels: dict[str, None] = {}
+        for one in await self._unread.known(CHANNEL, team):
+            if len(found) == most:
+                break
+            if self._chats.is_gone(ChatPlace(CHANNEL, team, one.chat)):
+                continue
+            if one.chat.startswith("D"):
+                found.append(KnownPlace(one.chat, one.thread, one.newest))
+                continue
+            channels[one.chat] = None
+            if one.thread is not None:
+                every = since if await self._answers_all(team, one.chat, one.thread) else None
+                found.append(KnownPlace(one.chat, one.thread, one.newest, every))
+        if since is None:
+            return found
+        of_all = [chat for chat in channels if await self._answers_all(team, chat, None)]
+        return [*found, *(KnownPlace(chat, None, since, since) for chat in of_all)]
 
     async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
         """Raises `NotStored`."""
@@ -42,6 +67,18 @@ class SlackPlaces:
         except StoreError as error:
             raise NotStored(str(error)) from error
 
+    async def connected(self, team: str, at: datetime) -> None:
+        """Remember it for the next start."""
+        try:
+            await self._connected.note(CHANNEL, team, at)
+        except StoreError as error:
+            log.warning("until when Slack was connected is not stored: %s", error)
+
     async def restored_at(self) -> datetime | None:
         """When this folder was made of a backup."""
         return await self._unread.restored_at()
+
+    async def _answers_all(self, team: str, chat: str, thread: str | None) -> bool:
+        address = Address(CHANNEL, team, chat, thread, private=False)
+        await self._policies.read(address)
+        return self._policies.of(address, "")[ANSWER_WHEN] == "every_message"

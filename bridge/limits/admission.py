@@ -80,7 +80,8 @@ class Admission:
     async def admit(self, message: InboundMessage, policy: Policy) -> Admitted | Reach:
         """Whether the message may be a question now."""
         paused = policy[PAUSED]
-        if is_paused(paused, datetime.now(UTC)):
+        # What was sent in a pause is not answered later either, however late it comes.
+        if is_paused(paused, datetime.now(UTC)) or is_paused(paused, message.sent_at):
             return Reach(PAUSED.name, opens=None if isinstance(paused, bool) else paused)
         if self.is_blocked(message, policy):
             return Reach(BLOCKED.name)

@@ -45,9 +45,10 @@ class Overheard:
         kept in mind where the chat wants that."""
         if not _is_said(message) or not self._access.hears(message.address, message.sender):
             return False
-        now, blocked = datetime.now(UTC), policy[BLOCKED]
-        if is_paused(policy[PAUSED], now) or is_blocked(blocked, message.sender.id, now):
-            return False
+        blocked = policy[BLOCKED]
+        for at in (datetime.now(UTC), message.sent_at):  # it may have been missed, and be read late
+            if is_paused(policy[PAUSED], at) or is_blocked(blocked, message.sender.id, at):
+                return False
         if policy[ANSWER_WHEN] == "every_message" and message.own_words and _is_no_command(message):
             return True
         self._keep(message, policy[CONTEXT_MESSAGES])

@@ -2,10 +2,10 @@
 
 Slack repeats an event for about five minutes. What came later is read here: `conversations.history` of
 the known direct messages and `conversations.replies` of the known threads, from the newest stored
-message on, oldest first. What is found goes the way of an event, so that a message that came both ways
-is one. So is the history of each place read where a message came that could not be stored. The first
-mention in a channel, or a person's first direct message, is in no known place: after a longer outage
-nothing tells of it.
+message on, oldest first; of a channel, too, in which each message is a question. What is found goes the
+way of an event, so that a message that came both ways is one. So is the history of each place read
+where a message came that could not be stored. The first mention in another channel, or a person's
+first direct message, is in no known place: after a longer outage nothing tells of it.
 """
 
 from __future__ import annotations
@@ -42,27 +42,35 @@ _AGAIN_S = 30.0  # after a round that has left something; twice as long after ea
 _MOST_AGAIN_S = 600.0
 _TRIES = 3
 _STORE_AGAIN_S = 5.0
+_NOTE_EACH_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
-    """A direct message (`thread` None) or a thread in which the bot takes part, and the time of the
-    newest message of it that is stored."""
+    """A direct message (`thread` None), a thread in which the bot takes part, or a channel, and the
+    time of the newest message of it that is stored. `every`: whatever is said there from then on is
+    wanted; None: only what is addressed to the bot."""
 
     chat: str
     thread: str | None
     newest: datetime
+    every: datetime | None = None
 
 
 class Places(Protocol):
     """What is stored of the places of a workspace (its id)."""
 
     async def known(self, team: str, most: int) -> Sequence[KnownPlace]:
-        """So many at most: those that were left unread first, then those that were used last."""
+        """So many at most: those that were left unread first, then those that were used last; and the
+        channels of these of which all is wanted."""
         ...
 
     async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
         """These are still to be read, and no others, also after a crash. Raises `NotStored`."""
+        ...
+
+    async def connected(self, team: str, at: datetime) -> None:
+        """All that was sent until then has come, or was read from the history. Never raises."""
         ...
 
     async def restored_at(self) -> datetime | None:
@@ -70,8 +78,8 @@ class Places(Protocol):
         ...
 
 
-HandOver = Callable[[Mapping[str, Any], str], Awaitable[None]]
-"""A message as the history has it, and its channel. Raises what `receive` raises."""
+HandOver = Callable[[Mapping[str, Any], KnownPlace], Awaitable[None]]
+"""A message as the history has it, and where it was found. Raises what `receive` raises."""
 
 
 class Nowhere:
@@ -83,6 +91,9 @@ class Nowhere:
 
     async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
         """They are forgotten."""
+
+    async def connected(self, team: str, at: datetime) -> None:
+        """Nobody asks."""
 
     async def restored_at(self) -> datetime | None:
         """There is nothing to restore."""
@@ -105,6 +116,7 @@ class CatchUp:
         self._gap: datetime | None = None
         self._unread: dict[tuple[str, str | None], KnownPlace] = {}
         self._wanted = asyncio.Event()
+        self._reading = False
         # Tier 3 is 50 a minute for the whole app: some is left to what reads a thread for an answer.
         self._pace = AsyncLimiter(20, 30)
 
@@ -129,9 +141,14 @@ class CatchUp:
 
     def missed(self, message: InboundMessage) -> None:
         """It came, could not be stored, and was not acknowledged. Slack repeats it for minutes only,
-        and what is stored after it hides it from the next start: it is read as soon as it can be."""
-        to = message.address
-        self._note(KnownPlace(to.chat, to.thread, message.sent_at))
+        and what is stored after it hides it from the next start: it is read as soon as it can be. One
+        that is not addressed is found in its channel, with all others that were said there since."""
+        to, at = message.address, message.sent_at
+        if message.addressed or message.joined or message.left:
+            self._note(KnownPlace(to.chat, to.thread, at))
+        else:
+            begins = to.thread == message.message_id
+            self._note(KnownPlace(to.chat, None if begins else to.thread, at, at))
         self._wanted.set()
 
     async def _keep(self) -> None:
@@ -146,14 +163,32 @@ class CatchUp:
         """To be read; what came since says nothing of what it missed."""
         key = place.chat, place.thread
         left = self._unread.get(key, place)
-        self._unread[key] = replace(place, newest=min(place.newest, left.newest))
+        every = min(filter(None, (place.every, left.every)), default=None)
+        self._unread[key] = replace(place, newest=min(place.newest, left.newest), every=every)
 
     async def run(self) -> None:
-        """Read after each new connection, and again what could not be read, until cancelled."""
+        """Read after each new connection, and again what could not be read, until cancelled; note until
+        when nothing was missed."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_reading(), name="what was missed on Slack")
+            group.create_task(self._keep_noting(), name="how long Slack is connected")
+
+    async def note_connected(self) -> None:
+        """Not while something is left to be read: a start would not look so far back then."""
+        if self._connected and not (self._gap or self._unread or self._reading):
+            await self._places.connected(self._team, self._connected)
+
+    async def _keep_noting(self) -> None:
+        while True:
+            await asyncio.sleep(_NOTE_EACH_S)
+            await self.note_connected()
+
+    async def _keep_reading(self) -> None:
         failed = 0
         while True:
             await self._due(failed)
             self._wanted.clear()
+            self._reading = True
             try:
                 await self._round()
             except Exception:
@@ -161,6 +196,7 @@ class CatchUp:
                 failed += 1
             else:
                 failed = failed + 1 if self._unread else 0
+            self._reading = False  # not where it was cancelled: a place may be read by half
 
     async def _due(self, failed: int) -> None:
         """Return when there is something to read, or in time for the next try after `failed` rounds."""
@@ -184,9 +220,11 @@ class CatchUp:
 
     async def _gather(self) -> None:
         """Note the places to read after a new connection, beside those left by earlier rounds."""
-        if self._gap is not None and not self._first:
+        gap = self._gap
+        if gap is not None and not self._first:
             for place in await self._places.known(self._team, MOST_PLACES):
-                self._note(replace(place, newest=min(place.newest, self._gap)))
+                newest = min(place.newest, gap)
+                self._note(replace(place, newest=newest, every=place.every and gap))
         self._first, self._gap = False, None
 
     async def _read(self, chat: str, thread: str | None) -> int:
@@ -210,7 +248,7 @@ class CatchUp:
             self._note(place)
             raise
         for message in messages:
-            await self._store(message, chat)
+            await self._store(message, place)
         return len(messages)
 
     async def _messages(self, place: KnownPlace) -> list[Mapping[str, Any]]:
@@ -261,11 +299,11 @@ class CatchUp:
                 await asyncio.sleep(wait_asked_for(error))
         raise AssertionError("unreachable")
 
-    async def _store(self, message: Mapping[str, Any], chat: str) -> None:
+    async def _store(self, message: Mapping[str, Any], place: KnownPlace) -> None:
         """Until it is stored; the ones after it wait, so that their order is kept."""
         while True:
             try:
-                return await self._hand_over(message, chat)
+                return await self._hand_over(message, place)
             except NotStored as error:
                 log.warning("a missed message is not stored yet, and tried again: %s", error)
                 await asyncio.sleep(_STORE_AGAIN_S)

@@ -135,6 +135,7 @@ class SlackChannel:
             intake.close()
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
+            await catch_up.note_connected()
 
     async def _receive_through(self, intake: Intake, catch_up: CatchUp) -> None:
         settings = self._settings
@@ -157,7 +158,7 @@ class SlackChannel:
             token = settings.app_token.get_secret_value()
             await run_socket(self._api, app, token, self._connecting, see)
         elif settings.http_port is not None:
-            await run_http(app, settings.http_port, see)
+            await run_http(app, settings.http_port, self._connecting.look_s, see)
 
     def overhear(self, wanted: Wanted) -> None:
         """Whatever else is said in a channel is left out, and nobody looked up for it."""

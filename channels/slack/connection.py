@@ -69,10 +69,10 @@ async def run_socket(
         await _close(handler)
 
 
-async def run_http(app: AsyncApp, port: int, seen: Seen) -> None:
-    """Receive signed requests at `/slack/events` of a local port until cancelled; `seen` is told when
-    it is open (whether Slack reaches it cannot be known). Raises `ChannelFailed` when the port is in
-    use."""
+async def run_http(app: AsyncApp, port: int, look_s: float, seen: Seen) -> None:
+    """Receive signed requests at `/slack/events` of a local port until cancelled; `seen` is told while
+    it is open, each `look_s` seconds (whether Slack reaches it cannot be known). Raises `ChannelFailed`
+    when the port is in use."""
     runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=_CLOSE_S)
     await runner.setup()
     try:
@@ -82,8 +82,9 @@ async def run_http(app: AsyncApp, port: int, seen: Seen) -> None:
             reason = error.strerror or type(error).__name__
             raise ChannelFailed(f"channels.slack.http_port: {port}: {reason}") from None
         log.info("listening on port %d", port)
-        seen(f"port {port}")
-        await asyncio.Event().wait()
+        while True:
+            seen(f"port {port}")
+            await asyncio.sleep(look_s)
     finally:
         seen(None)
         await runner.cleanup()

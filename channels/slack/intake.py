@@ -27,6 +27,7 @@ from slack_bolt.response import BoltResponse
 
 from channels.base import InboundMessage, Receive, Wanted
 from channels.errors import FormRefused, NotStored
+from channels.slack.catch_up import KnownPlace
 from channels.slack.notice import ResponseUrls
 from channels.slack.parse import (
     Bot,
@@ -103,21 +104,26 @@ class Intake:
             return BoltResponse(status=200, body=refusal(error.faults))
         except NotStored as error:
             log.warning("%s is not stored yet, and not acknowledged: %s", message.event, error)
-            if "event" in body and is_for_us(message):
+            if "event" in body:
                 self.missed(message)
             return BoltResponse(status=_NOT_STORED)
         except Exception as error:  # noqa: BLE001 - a border: a fault of ours
             return BoltResponse(status=self._failed(body, message, error))
         return BoltResponse(status=200)
 
-    async def found(self, message: Mapping[str, Any], channel: str) -> None:
+    async def found(self, message: Mapping[str, Any], place: KnownPlace) -> None:
         """Take in what was read from the history. Raises what `receive` raises."""
-        body = from_history(whole_strings(message), channel)
+        body = from_history(whole_strings(message), place.chat)
         read = None if body is None else self._read(body)
-        if read is None or not is_for_us(read):
+        if read is None or not (is_for_us(read) or await self._was_missed(read, place)):
             return  # all else was judged when it was said
         if body is not None and not self._closed:
             await self._store(body, read)
+
+    async def _was_missed(self, message: InboundMessage, place: KnownPlace) -> bool:
+        """Whether it is wanted, though not addressed, and nobody could judge it when it was said."""
+        since = place.every
+        return since is not None and message.sent_at >= since and await self._wanted(message)
 
     def _failed(self, body: Mapping[str, Any], message: InboundMessage, error: Exception) -> int:
         """The status for what could not be taken in. Commands and presses come only once, and

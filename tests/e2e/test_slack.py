@@ -287,3 +287,31 @@ async def test_a_stranger_is_told_their_id(world: World) -> None:
     chat.send("let me in")
     await chat.wait_for_text(eve.id)
     assert world.llm.requests == []
+
+
+async def test_what_was_said_during_an_outage_is_answered_where_each_message_is_a_question(
+    tmp_path: Path,
+) -> None:
+    async with SlackServer() as slack, llm_server() as llm:
+        ana = slack.user("Ana")
+        team, other = slack.channel("team", members=[ana]), slack.channel("other", members=[ana])
+        made = config(llm, slack=slack_settings(slack, allowed=[team.id, other.id]))
+        limits = tmp_path / "groups" / "slack" / f"{team.id}.yaml"
+        limits.parent.mkdir(parents=True)
+        limits.write_text("answer_when: every_message\n")
+        async with running(made, tmp_path):
+            await slack.wait_for_connection(1)
+            for number, channel in enumerate((team, other)):
+                llm.answer(f"Here {number}.")
+                channel.send("<@BOT> hello?", sender=ana)
+                await channel.wait_for_text(f"Here {number}.")
+        asked = team.send("is anybody there?", sender=ana, deliver=False)
+        other.send("is anybody there?", sender=ana, deliver=False)
+        llm.answer("I am back.")
+        async with running(made, tmp_path):
+            answer = await team.wait_for_text("I am back.")
+            assert answer.thread_ts == asked.ts
+        assert [request.last_user_text for request in llm.requests][2:] == [
+            "[Ana#1] is anybody there?"
+        ]
+        assert len(other.from_bot) == 1, "nobody asked it there"

@@ -58,6 +58,23 @@ async def test_paused(tmp_path: Path) -> None:
         assert len(it.provider.requests) == 1, "what was asked meanwhile is not answered later"
 
 
+@pytest.mark.parametrize("addressed", [True, False])
+async def test_what_was_sent_in_a_pause_is_not_answered_when_it_comes_after_it(
+    tmp_path: Path, addressed: bool
+) -> None:
+    now = datetime.now(UTC)
+    until = f"{now - timedelta(minutes=2):%Y-%m-%d %H:%M} UTC"
+    write(tmp_path, f"paused: until {until}\nanswer_when: every_message")
+    async with bed(tmp_path, ["One."]) as it:
+        for minutes in (5, 0):
+            message = it.channel.message("Hi?", person="ana", chat=GROUP, private=False)
+            sent = replace(message, addressed=addressed, sent_at=now - timedelta(minutes=minutes))
+            await it.bridge.receive(sent)
+            await it.bridge.idle()
+        assert len(it.provider.requests) == 1
+        assert it.channel.finals[-1] == "One."
+
+
 async def test_what_waits_when_a_chat_is_paused_is_not_answered(tmp_path: Path) -> None:
     stall = asyncio.Event()
     async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:

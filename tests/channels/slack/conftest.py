@@ -65,10 +65,15 @@ class Inbox:
     messages: list[InboundMessage] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
     attempts: int = 0
+    listens: bool = False
     open: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.open.set()
+
+    async def wants(self, message: InboundMessage) -> bool:
+        """Of what is not addressed to the bot."""
+        return self.listens
 
     async def receive(self, message: InboundMessage) -> None:
         self.attempts += 1

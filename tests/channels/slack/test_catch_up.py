@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -31,11 +31,13 @@ def at_once(_: Exception) -> float:
 
 @dataclass
 class Known:
-    """A store's places. `left`: what it was told last."""
+    """A store's places. `left`, `until`: what it was told last of them, and of the connection."""
 
     places: list[KnownPlace]
     restored: datetime | None = None
     left: Sequence[KnownPlace] = ()
+    until: datetime | None = None
+    noted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def known(self, team: str, most: int) -> Sequence[KnownPlace]:
         assert team.startswith("T0")
@@ -43,6 +45,10 @@ class Known:
 
     async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
         self.left = unread
+
+    async def connected(self, team: str, at: datetime) -> None:
+        self.until = at
+        self.noted.set()
 
     async def restored_at(self) -> datetime | None:
         return self.restored
@@ -54,6 +60,7 @@ async def listening(
 ) -> AsyncGenerator[asyncio.Task[None]]:
     places = known if isinstance(known, Known) else Known(known)
     channel = make_channel(server, connecting=WATCHFUL, places=places)
+    channel.overhear(inbox.wants)
     task = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_connection()
     yield task
@@ -104,6 +111,48 @@ async def test_in_a_thread_what_is_meant_for_the_bot_comes_and_all_else_does_not
         await inbox.wait_for(2)
     assert texts(inbox) == ["first", "missed"]
     assert {message.address.thread for message in inbox.messages} == {root.ts}
+
+
+async def test_where_all_is_wanted_what_was_said_since_it_was_connected_comes_and_nothing_before(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    inbox.listens = True
+    ana = server.user("Ana")
+    team = server.channel("team", members=[ana])
+    root = team.send("<@BOT> hi", deliver=False)
+    team.send("judged by then", thread=root, deliver=False)
+    team.send("this, too", deliver=False)
+    missed = team.send("missed", deliver=False)
+    team.send("so is this", thread=root, deliver=False)
+    since = time_of(missed.ts)
+    known = Known(
+        [
+            replace(place(team, root, thread=True), every=since),
+            KnownPlace(team.id, None, since, since),
+        ]
+    )
+    async with listening(server, inbox, known):
+        await inbox.wait_for(4)
+        await server.wait_for(lambda: not known.left)
+    assert set(texts(inbox)) == {"hi", "missed", "so is this"}
+
+
+async def test_until_when_it_was_connected_is_noted_when_nothing_is_left_to_be_read(
+    server: SlackServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "_NOTE_EACH_S", 0.01)
+    dm = server.dm(server.user("Ana"))
+    known = Known([place(dm, dm.send("stored", deliver=False))])
+    inbox.open.clear()
+    async with listening(server, inbox, known):
+        await server.wait_for(lambda: inbox.attempts)
+        assert known.until is None, "the history is not stored yet"
+        inbox.open.set()
+        await known.noted.wait()
+        noted = known.until
+    assert noted is not None
+    assert known.until is not None
+    assert known.until >= noted, "at its end again"
 
 
 async def test_all_pages_are_read_and_the_newest_are_kept(

@@ -11,12 +11,13 @@ from telegram import BotCommand
 
 from bridge.commands.table import MENU
 from bridge.configuration.settings import Channels, Config, Telegram
+from bridge.limits.kinds import Known
+from bridge.limits.policies import PolicyLayers, chat_policies
 from bridge.registry import build_channels
 from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
 from memory.chats import Chats
 from memory.database import Database
-from memory.unread import UnreadPlaces
 from tests.channels.telegram.conftest import Inbox
 from tests.servers.telegram import TelegramServer
 from tests.servers.telegram_bot import make_bot
@@ -30,7 +31,9 @@ async def test_every_language_has_the_whole_menu(
     texts = Texts.load()
     config = Config(channels=Channels(telegram=settings))
     database = await Database.open(tmp_path / "galata.db")
-    channel = build_channels(config, texts, Chats(database), UnreadPlaces(database))["telegram"]
+    chats = Chats(database)
+    policies = chat_policies(PolicyLayers(), tmp_path, database, chats, Known())
+    channel = build_channels(config, texts, database, chats, policies)["telegram"]
     await database.close()
     listening = asyncio.create_task(channel.listen(inbox.receive))
     await server.wait_for_poll()
