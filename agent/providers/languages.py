@@ -24,6 +24,15 @@ from agent.providers.languages_europe import (
     SWEDISH,
     UKRAINIAN,
 )
+from agent.providers.languages_more import (
+    BULGARIAN,
+    CATALAN,
+    CROATIAN,
+    FINNISH,
+    NORWEGIAN,
+    SLOVAK,
+    URDU,
+)
 
 ITALIAN = Language(
     input=r"richiest|messagg|conversazion|\btesto\b|cronologia",
@@ -285,6 +294,13 @@ ALL: Final = (
     ROMANIAN,
     HUNGARIAN,
     GREEK,
+    FINNISH,
+    NORWEGIAN,
+    SLOVAK,
+    BULGARIAN,
+    CROATIAN,
+    CATALAN,
+    URDU,
 )
 
 

@@ -168,7 +168,7 @@ SWEDISH = Language(
     input=r"begaran|forfragan|meddeland|\bkonversation|samtal|\bindata|\btext(?:en)?\b|histori",
     window=r"kontext(?:fonst|langd)|tokengrans|maximal\w* (?:langd|antal)",
     exceeds=r"""
-        overskr|(?:for|alldeles for) (?:lang|stor|manga|mycket)|(?:langre|storre|fler|mer) an
+        overskr|\bfor (?:lang|stor)(?:t|a)?\b|\bfor (?:manga|mycket)\b|(?:langre|storre|fler|mer) an
         hogst|maxim|ryms inte|forkorta
     """,
     too_long=r"for (?:lang|stor)\w*\b|ryms inte",
