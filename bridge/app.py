@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.provider import Provider
@@ -196,7 +197,9 @@ def _upkeep(
         services,
         group,
         more_handlers={
-            ERASE_GONE: Handler(bridge.chats.by_the_clock, LIMIT_S),
+            ERASE_GONE: Handler(
+                partial(bridge.chats.by_the_clock, heard=operation.watch.has_heard), LIMIT_S
+            ),
             END: Handler(bridge.talks.by_the_clock, END_S),
             ANNOUNCE: Handler(bridge.policy_changes.by_the_clock, ANNOUNCE_LIMIT_S),
             **bridge.door.handlers,

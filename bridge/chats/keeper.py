@@ -36,6 +36,10 @@ LONGEST_PAUSE_S = 60  # while a move cannot be stored
 TakeUp = Callable[[str, str], Awaitable[None]]
 
 
+Heard = Callable[[str], bool]
+"""Whether all that a channel's platform had for us has come in."""
+
+
 class ChatKeeper:
     """`beside(work, name)` starts something that goes on by itself; `take_up(old, new)` makes the
     waiting messages of a session whose key was `old` wait under `new`; `erase_limits(channel, chat)`
@@ -94,17 +98,20 @@ class ChatKeeper:
         """Whether nothing can be delivered there until something comes from there."""
         return self._chats.is_gone(self._chats.current(place_of(address)))
 
-    async def by_the_clock(self, due: Due) -> str:
+    async def by_the_clock(self, due: Due, heard: Heard) -> str:
         """`erase_gone` as a job. One that was missed by long waits for the next night: the clock may
         have been set wrong just now, and what is erased does not come back."""
         if due.now - due.planned_at > TRUSTED_GAP:
             return "left to the next night"
-        return f"{await self.erase_gone(due.now)} chats erased"
+        return f"{await self.erase_gone(due.now, heard)} chats erased"
 
-    async def erase_gone(self, now: datetime) -> int:
-        """Erase the chats that the bot was removed from 30 days before `now`; how many."""
+    async def erase_gone(self, now: datetime, heard: Heard) -> int:
+        """Erase the chats that the bot was removed from 30 days before `now`; how many. Where it has
+        just begun to hear, or hears nothing, a chat's return may be among what is still to come."""
         erased = 0
         for place in await self._chats.removed_before(now - ERASED_AFTER):
+            if not heard(place.channel):
+                continue
             if self._holds.works(chat_key(place.channel, place.account, place.chat)):
                 continue
             await self._erase(place)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from channels.base import Channel
 
+HEARD_AFTER: Final = timedelta(minutes=10)
 _STARTING = "it has not connected yet"
 _SILENT = "the platform is silent, or what it sends cannot be stored"
 
@@ -52,6 +54,11 @@ class ChannelWatch:
     def look(self) -> list[ChannelState]:
         """The states as they are now."""
         return [self._look(name) for name in self._channels if name not in self._ended]
+
+    def has_heard(self, name: str) -> bool:
+        """Whether the channel has received for so long that what its platform had kept is in."""
+        state = self._look(name) if name in self._channels else None
+        return state is not None and state.receiving and self._now() - state.since >= HEARD_AFTER
 
     def _look(self, name: str) -> ChannelState:
         receiving = self._channels[name].receiving

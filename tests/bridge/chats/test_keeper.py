@@ -177,6 +177,10 @@ async def test_a_gone_chat_comes_back_with_the_next_message_from_there(tmp_path:
         assert not made.bridge.chats.is_gone(here)
 
 
+def heard(channel: str) -> bool:
+    return channel == "fake"
+
+
 async def test_a_chat_that_the_bot_was_removed_from_is_erased_after_30_days_unless_it_returns(
     tmp_path: Path,
 ) -> None:
@@ -186,10 +190,10 @@ async def test_a_chat_that_the_bot_was_removed_from_is_erased_after_30_days_unle
             await made.ask("hi", chat=chat, private=private)
             await made.bridge.receive(member(made, left=True, chat=chat, private=private))
         keeper, now = made.bridge.chats, datetime.now(UTC)
-        assert await keeper.erase_gone(now + timedelta(days=29)) == 0
+        assert await keeper.erase_gone(now + timedelta(days=29), heard) == 0
         await made.bridge.receive(member(made, left=False, chat="1", private=True))
-        assert await keeper.erase_gone(now + timedelta(days=31)) == 1
-        assert await keeper.erase_gone(now + timedelta(days=31)) == 0
+        assert await keeper.erase_gone(now + timedelta(days=31), heard) == 1
+        assert await keeper.erase_gone(now + timedelta(days=31), heard) == 0
         account = made.channel.message("").address.account
         chats = made.services.chats
         assert await chats.session_keys(ChatPlace("fake", account, "team")) == []
@@ -204,9 +208,13 @@ async def test_the_nightly_job_erases_unless_the_clock_may_be_wrong(tmp_path: Pa
         await made.bridge.receive(member(made, left=True, chat="team"))
         now = datetime.now(UTC) + timedelta(days=31)
         late = Due(bridge.chats.keeper.ERASE_GONE, "", None, now - timedelta(days=2), now)
-        assert await made.bridge.chats.by_the_clock(late) == "left to the next night"
+        assert await made.bridge.chats.by_the_clock(late, heard) == "left to the next night"
         due = replace(late, planned_at=now)
-        assert await made.bridge.chats.by_the_clock(due) == "1 chats erased"
+        assert (
+            await made.bridge.chats.by_the_clock(due, lambda name: name == "slack")
+            == "0 chats erased"
+        )
+        assert await made.bridge.chats.by_the_clock(due, heard) == "1 chats erased"
 
 
 async def test_that_the_old_id_is_left_says_nothing_about_the_new_one(tmp_path: Path) -> None:
