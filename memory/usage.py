@@ -160,12 +160,13 @@ class UsageStore:
     async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> Cost:
         """What all calls since `start` cost together, or those for some purposes."""
         marks = ", ".join("?" for _ in purposes)
-        only = f" AND purpose IN ({marks})" if purposes else ""
+        since = "created_at >= ?" + (f" AND purpose IN ({marks})" if purposes else "")
         rows = await self._database.read(
-            "SELECT COALESCE(SUM(cost_microusd), 0),"  # noqa: S608
-            " COALESCE(SUM(cost_microusd) FILTER (WHERE outcome = 'reserved'), 0)"
-            " FROM usage WHERE created_at >= ?" + only,
-            (stamp(start), *purposes),
+            # The sum of all is read from an index alone, what is reserved from one of few rows.
+            "SELECT COALESCE(SUM(cost_microusd), 0), (SELECT COALESCE(SUM(cost_microusd), 0)"  # noqa: S608
+            f" FROM usage INDEXED BY usage_reserved WHERE outcome = 'reserved' AND {since})"
+            f" FROM usage WHERE {since}",
+            (stamp(start), *purposes) * 2,
         )
         return Cost(*map(int, rows[0]))
 

@@ -4,6 +4,7 @@ is stored."""
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from memory.inbox import Inbox
 from memory.outbox import Outbox
 from memory.overview import Overview
 from memory.runs import Runs
+from memory.usage import UsageStore
 
 CHANNELS = ("telegram", "slack")
 KEY = "telegram:b:1"
@@ -78,3 +80,13 @@ async def test_a_channels_last_message_is_found_without_sorting_all_of_them(
 ) -> None:
     steps = await plan(database, lambda d: Overview(d).last_message("slack"), monkeypatch)
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+async def test_what_all_chats_have_cost_is_read_from_an_index_alone(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each model call, over all calls of a month."""
+    since = datetime(2026, 11, 1, tzinfo=UTC)
+    steps = await plan(database, lambda d: UsageStore(d).cost_since(since), monkeypatch)
+    assert any("USING COVERING INDEX usage_by_time" in step for step in steps), steps
+    assert any("USING INDEX usage_reserved" in step for step in steps), steps
