@@ -43,7 +43,7 @@ from memory.snapshots import drop_snapshots
 from memory.together import chats_of, drop_shared_index
 from memory.tombstones import Forgotten, bury, hash_of
 from memory.withdrawn import replies_that_say, withdraw
-from memory.words import Phrase, normalised, phrases
+from memory.words import Phrase, normalised, phrases, searched
 
 MOST_MATCHES = 20  # that are listed
 
@@ -280,7 +280,7 @@ class Forgetting:
         found: list[Match] = []
         for name in (FACTS, *(name for name in files if name != FACTS)):
             for ref, text in lines_of(scope_path(self._folder, chat.scope, name)):
-                if all(phrase.stands_in(normalised(text)) for phrase in asked):
+                if all(phrase.stands_in(searched(text)) for phrase in asked):
                     found.append(Match(ref, text))
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.facts import parse
-from memory.words import Phrase, normalised
+from memory.words import Phrase, searched
 
 MOST_PIECE = 1_500  # characters, unless one line is longer
 WINDOW = 240  # characters of a text that are looked at together for an excerpt
@@ -14,7 +14,7 @@ WINDOW = 240  # characters of a text that are looked at together for an excerpt
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`lines` lines of a text from `line`, counted from 0, and their words (`normalised`)."""
+    """`lines` lines of a text from `line`, counted from 0, and their words (`searched`)."""
 
     line: int
     lines: int
@@ -39,7 +39,7 @@ def entry_pieces(text: str) -> Iterator[Piece]:
     """`MEMORY.md`: each line by itself, of an entry what it says."""
     for index, line in enumerate(parse(text)):
         said = line.fact.text if line.fact is not None else line.raw
-        found = normalised(said)
+        found = searched(said)
         if found:
             yield Piece(index, 1, said, found)
 
@@ -52,7 +52,7 @@ def excerpt(text: str, phrases: Sequence[Phrase], most: int) -> str:
         (
             start
             for start in range(0, len(text), WINDOW // 2)
-            if any(phrase.stands_in(normalised(text[start : start + WINDOW])) for phrase in phrases)
+            if any(phrase.stands_in(searched(text[start : start + WINDOW])) for phrase in phrases)
         ),
         0,
     )
@@ -67,6 +67,6 @@ def _piece(lines: Sequence[str], start: int, end: int, first: int) -> Iterator[P
     while start < end and not lines[end - 1].strip():
         end -= 1
     text = "\n".join(lines[start:end])
-    found = normalised(text)
+    found = searched(text)
     if found:
         yield Piece(first + start, end - start, text, found)

@@ -34,6 +34,8 @@ _DROPPED = re.compile(
 _SIGNED = "\u0710-\u085f\u0900-\u0963\u0966-\u096f\u0971-\u0dff\u1b00-\u1cff\ua8e0-\uaaff"
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_SIGNED}])+")
+# Emoji and other symbols, which say nothing of a text's meaning and are looked for all the same.
+_SEARCHED = re.compile(rf"[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]|{_WORD.pattern}")
 _ALONE = re.compile(f"[{_UNSPACED}]")
 _QUOTED = re.compile(r'"([^"]*)"')
 
@@ -63,6 +65,12 @@ def words(text: str) -> list[str]:
 def normalised(text: str) -> str:
     """What two texts have in common that say the same in the same words."""
     return " ".join(words(text))
+
+
+def searched(text: str) -> str:
+    """What is searched of a text: as `normalised`, with its emoji."""
+    folded = fold(text)
+    return " ".join((_ASCII_WORD if folded.isascii() else _SEARCHED).findall(folded))
 
 
 def contains(text: str, phrase: str) -> bool:
@@ -104,7 +112,7 @@ def phrases(query: str) -> list[Phrase]:
     found: dict[Phrase, None] = {}
     for quoted in _QUOTED.findall(query):
         found |= dict.fromkeys(
-            Phrase(tuple(parts), whole=True) for parts in [words(quoted)] if parts
+            Phrase(tuple(parts), whole=True) for parts in [searched(quoted).split()] if parts
         )
     for word in _QUOTED.sub(" ", query).split():
         found |= dict.fromkeys(_phrase(word))
@@ -149,7 +157,7 @@ def _pairs(run: Sequence[str]) -> list[Phrase]:
 
 
 def _phrase(text: str) -> list[Phrase]:
-    parts = words(text)
+    parts = searched(text).split()
     if not parts:
         return []
     goes_on = len(parts[-1]) >= SHORTEST_BEGINNING and not _ALONE.match(parts[-1])

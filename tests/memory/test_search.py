@@ -113,6 +113,8 @@ async def test_facts_days_and_conversations_are_found_with_their_place(world: Wo
         ("هدية للمدرسة", "والمدرسة"),
         ("her number is 0171-2345", "0171 2345"),
         ("cats and dogs", "cat dog"),
+        ("我喜欢 🐱", "🐱"),
+        ("off we go 👩\u200d🚀!", "👩\u200d🚀"),
     ],
 )
 async def test_words_of_any_script_are_found_in_files_and_conversations(
