@@ -187,7 +187,7 @@ class _Reading:
             fact = next(iter(entry_pieces(text)), None) if name == FACTS else None
             told = fact.text if fact else text
             # An earlier version has indexed no emoji.
-            if indexed not in (searched(told), normalised(told)):
+            if indexed != searched(told) and indexed != normalised(told):
                 if self._strict:
                     raise _Changed
                 continue

@@ -35,7 +35,8 @@ _SIGNED = "\u0710-\u085f\u0900-\u0963\u0966-\u096f\u0971-\u0dff\u1b00-\u1cff\ua8
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\w{_SIGNED}])+")
 # Emoji and other symbols, which say nothing of a text's meaning and are looked for all the same.
-_SEARCHED = re.compile(rf"[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]|{_WORD.pattern}")
+_SYMBOLS = "\u2600-\u27bf\u2b00-\u2bff\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff"
+_SEARCHED = re.compile(rf"{_WORD.pattern}|[{_SYMBOLS}]")
 _ALONE = re.compile(f"[{_UNSPACED}]")
 _QUOTED = re.compile(r'"([^"]*)"')
 
