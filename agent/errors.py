@@ -37,8 +37,9 @@ class Refusal:
     """A provider's refusal, classified.
 
     `status` is the HTTP status or None (a cut stream, no connection). Tokens are as the provider
-    stated them, None where it did not. `image`: the one that a refusal of media names. `detail` is for
-    the log, with secrets and account ids removed; it never goes to a chat.
+    stated them, None where it did not. `image`: the one that a refusal of media names; `most_images`:
+    how many it allows. `detail` is for the log, with secrets and account ids removed; it never goes to
+    a chat.
     """
 
     kind: RefusalKind
@@ -47,6 +48,7 @@ class Refusal:
     requested_tokens: int | None = None
     retry_after_s: float | None = None
     image: bytes | None = field(default=None, repr=False)
+    most_images: int | None = None
     detail: str = ""
 
 

@@ -1,7 +1,8 @@
 """Images that a model refuses: made smaller, then left out, one after the other.
 
-The one that the provider names, else those of the newest message that has any, at last all. What was
-changed is noted once a model has taken the rest, so that no later run sends it again.
+The one that the provider names, else those of the newest message that has any, at last all; of too
+many the oldest are left out. What was changed is noted once a model has taken the rest, so that no
+later run sends it again.
 """
 
 from __future__ import annotations
@@ -52,14 +53,18 @@ class ImageMending:
         self._changed: dict[ImageBlock, bool] = {}  # a whole one -> whether a smaller one stands in
         self._refusals = 0
 
-    async def mend(self, named: bytes | None) -> bool:
-        """After a refusal of the image with these bytes, or of one that nobody names; false when there
-        is none left that can be changed."""
+    async def mend(self, named: bytes | None, most: int | None) -> bool:
+        """After a refusal of the image with these bytes, of more than `most`, or of one that nobody
+        names; false when there is none left that can be changed."""
         self._refusals += 1
         groups = list(_by_message(self._working.turns))
         if not groups:
             return False
-        all_ = list(dict.fromkeys(image for group in groups for image in group))
+        all_ = [image for group in groups for image in group]
+        kept = all_ if most is None else all_[len(all_) - most :]
+        if too_many := [image for image in all_ if image not in kept]:
+            return self._leave_out(too_many)
+        all_ = list(dict.fromkeys(all_))
         meant = [image for image in all_ if image.data == named] or groups[-1]
         chosen = meant if self._refusals <= MOST_SINGLE else all_
         return await self._smaller(chosen) or self._leave_out(chosen)

@@ -77,7 +77,7 @@ class Mending:
                     return True
                 return not gentle and await self._working.reset()
             case K.MEDIA:
-                return await self._images.mend(refusal.image)
+                return await self._images.mend(refusal.image, refusal.most_images)
             case K.UNKNOWN:
                 return await self._try_with_less(refusal)
             case _:

@@ -1,5 +1,5 @@
-"""Which image a refusal names: `messages.3.content.1.image.source.base64: …` (Anthropic),
-`messages[3].content[1].image_url` (OpenAI, in the words or as `param`)."""
+"""Which images a refusal is about: `messages.3.content.1.image.source.base64: …` (Anthropic),
+`messages[3].content[1].image_url` (OpenAI, in the words or as `param`), or more than so many."""
 
 from __future__ import annotations
 
@@ -13,15 +13,35 @@ from typing import Any, cast
 from agent.errors import Refusal, RefusalKind
 
 _PATH = re.compile(r"\bmessages((?:\.?\[\d+\]|\.\w+)+)")
+_NUMBER = r"(?:\d{1,3}(?!\d)|one\b|a single\b)"
+_PICTURES = r"(?:image|picture|photo)"
+_LIMIT = (
+    r"(?:at most|up to|only|more than|(?:maximum|max|limit|limited)(?: of| is| to)?|exceeds?|>)"
+)
+_MOST = re.compile(
+    rf"{_LIMIT}:? ?(?P<before>{_NUMBER})(?: \w+)? ?{_PICTURES}"
+    rf"|{_PICTURES}(?:s|\(s\))?\b.{{0,40}}?{_LIMIT}:? ?(?P<behind>{_NUMBER})"
+    r"(?! ?(?:x\b|px|pixel|[kmg]i?b|byte|mp\b|megapixel|\.\d))"
+)
 _STEP = re.compile(r"\w+")
 
 
 def naming(refusal: Refusal, body: Mapping[str, Any]) -> Refusal:
-    """The refusal with the image of the request `body` that it is about, where it says which."""
+    """The refusal with the image of the request `body` that it is about, or how many it allows, where
+    it says so."""
     if refusal.kind is not RefusalKind.MEDIA:
         return refusal
     places = (_image_at(body, found[1]) for found in _PATH.finditer(refusal.detail))
-    return replace(refusal, image=next((data for data in places if data is not None), None))
+    image = next((data for data in places if data is not None), None)
+    return replace(refusal, image=image, most_images=_most(refusal.detail.lower()))
+
+
+def _most(words: str) -> int | None:
+    found = _MOST.search(words)
+    if found is None:
+        return None
+    number = found["before"] or found["behind"]
+    return int(number) if number.isdecimal() else 1
 
 
 def _image_at(body: Mapping[str, Any], path: str) -> bytes | None:

@@ -523,6 +523,31 @@ async def test_a_picture_that_is_too_large_spoils_no_later_turn(tmp_path: Path, 
         assert "Answer about large." in texts(it.server.requests[-1]), "nothing was compacted"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "At most 2 image(s) may be provided in one prompt.",
+        "Too many images in this request: the maximum is 2.",
+        "Too many images: 3 > 2",
+    ],
+)
+async def test_of_more_pictures_than_a_server_takes_the_newest_stay(
+    tmp_path: Path, words: str
+) -> None:
+    """Case 23: the one that is asked about was left out, in every later turn too."""
+    async with chat(tmp_path) as it:
+        it.channel.files = {f"{n}": png(10 * n, 10) for n in range(1, 5)}
+        for ref in it.channel.files:
+            if ref in "34":
+                it.server.fail(400, words)
+            message = it.channel.message(f"what is on picture {ref}?")
+            attachment = Attachment("image", ref, f"{ref}.png", "image/png")
+            await it.bridge.receive(replace(message, attachments=(attachment,)))
+            await it.bridge.idle()
+        widths = [[width for width, _ in sent_sizes(r)] for r in it.server.requests]
+        assert widths == [[10], [10, 20], [10, 20, 30], [20, 30], [20, 30, 40], [30, 40]]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_old_picture_that_is_named_is_remembered_as_the_smaller_one_that_was_taken(
     tmp_path: Path, kind: Kind
