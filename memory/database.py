@@ -120,16 +120,20 @@ class Database:
 
         Raises what `operation` raises, and `StoreUnavailable` when the commit fails.
         """
-        if self._task.done():
-            raise StoreUnavailable("the database is closed")
+        self._check_open()
         if self.damaged.is_set():  # the next start sets the file aside, with all that is in it
             raise StoreDamaged("the database is damaged: nothing more is written")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_Write(operation, done))
         return await done
 
+    def _check_open(self) -> None:
+        if self._task.done():
+            raise StoreUnavailable("the database is closed")
+
     async def read(self, sql: str, parameters: Iterable[Any] = ()) -> list[sqlite3.Row]:
-        """All rows of one query, from the reading connection."""
+        """All rows of one query, from the reading connection. Raises `StoreUnavailable`."""
+        self._check_open()
         try:
             return list(await self._reader.execute_fetchall(sql, parameters))
         except sqlite3.Error as error:
@@ -138,6 +142,7 @@ class Database:
     async def look(self, operation: Operation[T]) -> T:
         """What several queries find together, at one instant and in one trip. Raises what `operation`
         raises, and `StoreUnavailable`."""
+        self._check_open()
         try:
             return await self._reader.run(lambda connection: _at_once(connection, operation))
         except sqlite3.Error as error:

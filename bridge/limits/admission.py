@@ -14,6 +14,7 @@ from bridge.limits.caps import (
     caps_of,
     everywhere,
     full,
+    of_installation,
     reached,
     sentence,
     windows_of,
@@ -89,6 +90,9 @@ class Admission:
             return Reach(TOPICS.name)
         if not await self._may_ask(message, policy):
             return Reach(WHO_CAN_ASK.name)
+        spending = await self._installation.full()
+        if spending is not None:
+            return of_installation(spending)
         zone, address = zone_of(policy), message.address
         person = self._installation.person_cap()
         if person is not None:
@@ -125,11 +129,13 @@ class Admission:
         return sentence(reach, policy, say, private=message.address.private)
 
     async def _first_time(self, reach: Reach, message: InboundMessage) -> bool:
-        """Since it was reached: each person once for each time at which it opens. What is used in all
-        chats together is told in one of them."""
+        """Since it was reached: each person once for each time at which it opens. What goes
+        over all chats is told in one of them."""
         address = message.address
         place = (address.channel, address.account, address.chat)
-        begins = f"limit:{address.channel}:everywhere:" if reach.everywhere else _told_in(place)
+        begins = f"limit:{address.channel}:everywhere:"
+        if not (reach.everywhere or reach.installation):
+            begins = _told_in(place)
         key = f"{begins}{message.sender.id}:{reach.key}"
         if reach.held:  # running answers are done in about a minute
             return await self._people.tell_once(f"{key}:held", MINUTE)

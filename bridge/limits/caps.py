@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from bridge.limits.gate import usd
+from bridge.limits.gate import Spending, usd
 from bridge.limits.keys import (
     BY_NAME,
     COST_PER_DAY,
@@ -33,7 +33,7 @@ class Reach:
     """A limit that is reached: its key, what is used and allowed as people read it, and from when on
     it is open again (None: not by waiting). `share`: of a group's day; `everywhere`: over all chats,
     set by the operator. `held`: what running requests have reserved, where only that leaves no room:
-    it opens when they are over."""
+    it opens when they are over. `installation`: a limit of all chats together, whose text says all."""
 
     key: str
     used: str = ""
@@ -42,6 +42,7 @@ class Reach:
     share: bool = False
     everywhere: bool = False
     held: str = ""
+    installation: bool = False
 
 
 def caps_of(policy: Policy, *, private: bool) -> list[Cap]:
@@ -120,6 +121,18 @@ def everywhere(cost: Cost, cap: PersonCap, zone: tzinfo) -> Reach:
     )
 
 
+def of_installation(one: Spending) -> Reach:
+    """What all chats together may use."""
+    return Reach(
+        f"{one.limit}_held" if one.held else one.limit,
+        usd(one.cost.spent),
+        usd(one.most),
+        None if one.held else one.opens,
+        held=usd(one.cost.held) if one.held else "",
+        installation=True,
+    )
+
+
 def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
     """A window of questions."""
     window = found.window
@@ -134,6 +147,11 @@ def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
 def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
     """Which limit, how much is used, when it opens again in the chat's time, who can raise it."""
     zone = zone_of(policy)
+    if reach.installation:
+        at = reach.opens
+        opens = "" if at is None else f"{at.astimezone(zone):%Y-%m-%d %H:%M} ({zone})"
+        text = f"limit_{reach.key}"
+        return say(text, used=reach.used, limit=reach.limit, held=reach.held, opens=opens)
     key = BY_NAME[reach.key]
     text = say(
         _text_of(reach),

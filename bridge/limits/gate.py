@@ -14,12 +14,24 @@ MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What is used of one of the installation's limits, `most` micro-dollars. `window`: of its time."""
+    """What is used of one of the installation's limits (`month`, `day`), `most` micro-dollars.
+    `window`: of its time; `opens`: when the next one begins."""
 
     limit: str
     cost: Cost
     most: int
     window: str
+    opens: datetime
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further call may begin."""
+        return self.cost.counted >= self.most
+
+    @property
+    def held(self) -> bool:
+        """Whether that is so only by what running calls have reserved."""
+        return self.is_full and self.cost.spent < self.most
 
 
 class MonthlyGate:
@@ -41,9 +53,11 @@ class MonthlyGate:
         self._day = None if day_usd is None else round(day_usd * MICRO)
         self._person = None if person_usd is None else round(person_usd * MICRO)
         self._zone = zone
+        self._shut: bool | None = None  # as of the last look; None: not known
 
     def change(self, *, limit_usd: float, day_usd: float | None, person_usd: float | None) -> None:
         """Other limits from now on."""
+        self._shut = None
         self._limit = round(limit_usd * MICRO)
         self._day = None if day_usd is None else round(day_usd * MICRO)
         self._person = None if person_usd is None else round(person_usd * MICRO)
@@ -52,27 +66,33 @@ class MonthlyGate:
         """Raises `LimitReached`, whatever the step: `month`, `day`; `month_held`, `day_held` where it
         is what running calls have reserved that leaves no room."""
         for one in await self.spending():
-            if one.cost.counted >= one.most:
-                held = one.cost.spent < one.most
-                opens = self.day_began() + timedelta(days=1)
-                if one.limit == "month":
-                    opens = (self.month_began() + timedelta(days=32)).replace(day=1)
+            if one.is_full:
                 raise LimitReached(
-                    f"{one.limit}_held" if held else one.limit,
+                    f"{one.limit}_held" if one.held else one.limit,
                     used=usd(one.cost.spent),
                     held=usd(one.cost.held),
                     limit=usd(one.most),
-                    opens=f"{opens:%Y-%m-%d} ({self._zone})",
+                    opens=f"{one.opens:%Y-%m-%d %H:%M} ({self._zone})",
                 )
+
+    async def full(self) -> Spending | None:
+        """The limit that is used up, to be asked for each question: where the last look, after the last
+        run, found room, nothing is summed up."""
+        if self._shut is False:
+            return None
+        return next((one for one in await self.spending() if one.is_full), None)
 
     async def spending(self) -> list[Spending]:
         """Of each of the installation's limits."""
         month, day = self.month_began(), self.day_began()
         cost = await self._usage.cost_since(month)
-        found = [Spending("month", cost, self._limit, f"{month:%Y-%m}")]
+        later = (month + timedelta(days=32)).replace(day=1)
+        found = [Spending("month", cost, self._limit, f"{month:%Y-%m}", later)]
         if self._day is not None:
             cost = await self._usage.cost_since(day)
-            found.append(Spending("day", cost, self._day, f"{day:%Y-%m-%d}"))
+            later = day + timedelta(days=1)
+            found.append(Spending("day", cost, self._day, f"{day:%Y-%m-%d}", later))
+        self._shut = any(one.is_full for one in found)
         return found
 
     def person_cap(self) -> PersonCap | None:

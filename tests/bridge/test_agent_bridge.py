@@ -690,7 +690,7 @@ async def test_the_step_cap_and_the_months_limit_are_said(tmp_path: Path) -> Non
         told = await it.ask("again")
         assert "6.00 of 6.00 USD" in told
         opens = (datetime.now(UTC).replace(day=1) + timedelta(days=32)).replace(day=1)
-        assert f"again from {opens:%Y-%m-%d} (UTC)" in told
+        assert f"again from {opens:%Y-%m-%d} 00:00 (UTC)" in told
 
 
 async def test_tools_answer_with_time_and_size(tmp_path: Path) -> None:

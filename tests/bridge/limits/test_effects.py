@@ -305,6 +305,23 @@ async def test_a_budget_over_all_chats_is_told_in_one_of_them(tmp_path: Path) ->
         assert await ask(it, person="bo") == "Two."
 
 
+@pytest.mark.parametrize(("how", "times"), [("silent", 0), ("tell_once", 1), ("tell_always", 3)])
+async def test_the_installations_budget_is_told_as_the_chat_wants_it(
+    tmp_path: Path, how: str, times: int
+) -> None:
+    write(tmp_path, f"when_limit_reached: {how}")
+    async with bed(tmp_path, ["One."], limit_usd=1) as it:
+        await ask(it)
+        for _ in range(3):
+            await send(it)
+        assert all("month's budget is used up" in text for text in it.channel.finals[1:])
+        assert len(it.channel.finals) == 1 + times
+        assert len(it.provider.requests) == 1
+        it.services.gate.change(limit_usd=2, day_usd=None, person_usd=None)
+        it.provider.steps.append("Two.")
+        assert await ask(it) == "Two.", "it was raised"
+
+
 @pytest.mark.parametrize("line", ["paused: yes", "blocked: [41]", "topics: [12]"])
 async def test_what_has_opened_is_told_again_when_it_closes_again(
     tmp_path: Path, line: str
