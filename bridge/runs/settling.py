@@ -126,7 +126,7 @@ class Settling:
             await self._quietly(self._tell_outage(outcome.error))
             return  # they stay open: this process takes them up when the provider is back
         error = outcome.error
-        if isinstance(error, StoreError):
+        if isinstance(error, StoreError) and outcome.ending != "cancelled":
             if self._ran.agent is not None and self._ran.agent.has_answered:
                 outcome = Outcome("completed")  # only the last message is not stored yet
             else:

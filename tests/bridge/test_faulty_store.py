@@ -4,6 +4,7 @@ answered twice, and the bot recovers by itself."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from agent.testing import calls
 from agent.tools import ToolContext, ToolOutput, ToolSpec
+from bridge.lanes import Outcome
 from bridge.runs import settling
 from channels.base import Attachment
 from channels.errors import NotStored
@@ -185,3 +187,30 @@ async def test_a_run_whose_tool_has_acted_goes_on_from_there_when_the_store_is_b
         assert pay.paid == 1
         (result,) = it.provider.requests[-1].messages[-1].tool_results
         assert not result.is_error, "what came of it was known, and is kept"
+
+
+@fault
+async def test_a_run_that_cannot_be_stored_and_is_stopped_then_is_not_taken_up_again(
+    tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = settling.Settling.settle
+    pay = Pay(asyncio.Event())
+    async with bed(tmp_path, [calls(("a", "pay", {})), "paid"], more_tools=[pay]) as it:
+        stopped = asyncio.Event()
+
+        async def settle_late(job: settling.Settling, outcome: Outcome) -> None:
+            with contextlib.suppress(NotStored):  # it is small: a full disk may still take it
+                await it.send("/cancel")
+            stopped.set()
+            await settle(job, outcome)
+
+        monkeypatch.setattr(settling.Settling, "settle", settle_late)
+        await it.send("pay")
+        await pay.begun.wait()
+        async with fault(it.database, tmp_path / PATH):
+            pay.done.set()
+            await stopped.wait()
+        await it.until(lambda: any("Done before the stop: `pay`" in t for t in it.channel.finals))
+        await it.bridge.idle()
+        assert len(it.provider.requests) == 1
+        assert await rows(it, "SELECT id FROM inbox WHERE state = 'open' AND kind = 'turn'") == []
