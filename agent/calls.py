@@ -264,8 +264,9 @@ class ModelCalls:
             self._note(call, "cancelled")  # booked when the run is settled
             raise
         self._ports.health.note(provider, None)
+        made = self._note(call, "completed")  # booked when the run is settled, if a stop comes now
         await self._working.answered()
-        await self._ports.book(self._note(call, "completed"))
+        await self._ports.book(made)
         if spared := self._mending.spared():
             await self._ports.spare(call.model.name, spared)
         return completed

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.calls import raise_if_silently_full
+from agent.context import Working
 from agent.errors import ProviderDown, ProviderError, Refusal, RefusalKind
 from agent.events import Retrying, TextShown
 from agent.images import NO_IMAGE
@@ -27,7 +28,7 @@ from agent.provider import Completed, ModelRequest, StopReason, Usage
 from agent.providers.errors import classify
 from agent.retry import MOST_RETRIES, wait_s
 from agent.testing import ScriptedProvider, calls
-from tests.agent.bed import SIZES, Fixture, model
+from tests.agent.bed import SIZES, Fixture, Keeper, model
 
 K = RefusalKind
 
@@ -300,6 +301,25 @@ async def test_an_unknown_refusal_is_tried_once_with_less_and_what_helped_is_kep
     assert second <= first / 2 + 200
     assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.COMPACT]
     assert fixture.keeper.flushed, "what left is kept in memory first"
+
+
+async def test_an_answer_that_a_stop_overtakes_before_it_is_kept_is_booked_all_the_same() -> None:
+    begun = asyncio.Event()
+
+    class Slow(Keeper):
+        async def bound(self, rung: Rung | None, working: Working) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+    fixture = Fixture([refused(K.UNKNOWN), "done"])
+    fixture.keeper = Slow()
+    run = fixture.run(before("now"))
+    task = asyncio.ensure_future(run.execute())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [call.outcome for call in run.calls] == ["failed", "completed"]
 
 
 async def test_a_smaller_request_that_does_not_help_either_costs_the_chat_nothing() -> None:
