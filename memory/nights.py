@@ -130,7 +130,8 @@ class Nights:
     async def note(self, scope: str, night: Night) -> None:
         """Keep how it went. What it changed, however it ended, is to be told together with what was not
         told before; until then it stands. With that, and with what else was done for the same day, it
-        is taken back as one."""
+        is taken back as one. Of a shared memory, which each chat is told by itself, only the newest
+        night that changed something is told."""
         day, at = night.day.isoformat(), stamp()
 
         def op(connection: sqlite3.Connection) -> None:
@@ -140,6 +141,7 @@ class Nights:
                 "SELECT * FROM nights WHERE scope = ?", (scope,)
             ).fetchone()
             if earlier is not None and not any(owed):
+                owed = _owed(earlier["owed"]) if scope == SHARED else owed
                 found, left_as = earlier["found"], earlier["left_as"]
                 changed_day, changed_at = earlier["changed_day"], earlier["changed_at"]
             elif earlier is not None:
@@ -149,7 +151,8 @@ class Nights:
                 owed = _sum(owed, _owed(earlier["owed"]))
             values = (
                 *(scope, day, at, night.outcome, night.reason, *night.counts, night.failures),
-                *(int(not any(owed)), found, left_as, json.dumps(owed), changed_day, changed_at),
+                *(int(scope == SHARED or not any(owed)), found, left_as),
+                *(json.dumps(owed), changed_day, changed_at),
             )
             connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
             connection.execute(
@@ -184,16 +187,15 @@ class Nights:
         if chat.scope != SHARED:
             return await self.to_tell(chat.scope, since)
         rows = await self._database.read(
-            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures, at FROM nights"
-            " WHERE scope = ? AND added + merged + corrected + dropped > 0 AND at >= ?",
+            "SELECT changed_day, owed, changed_at FROM nights WHERE scope = ? AND changed_at >= ?",
             (SHARED, stamp(since)),
         )
         if not rows:
             return None
-        key = ":".join(("night", chat.channel, chat.account, chat.chat, rows[0]["at"]))
+        key = ":".join(("night", chat.channel, chat.account, chat.chat, rows[0]["changed_at"]))
         told = "INSERT INTO notices VALUES (?, ?) ON CONFLICT DO NOTHING"
         fresh = await self._database.write(lambda c: c.execute(told, (key, stamp())).rowcount)
-        return _night(rows[0]) if fresh else None
+        return _changes(rows[0]) if fresh else None
 
     async def to_tell(self, scope: str, since: datetime) -> Night | None:
         """What nights have changed that was not told, the newest of them after `since`; told with this.
@@ -211,15 +213,18 @@ class Nights:
                 " RETURNING changed_day, owed",
                 (scope,),
             ).fetchone()
-            if row is None:
-                return None
-            return Night(date.fromisoformat(row[0]), "changed", "", *_owed(row[1]))
+            return None if row is None else _changes(row)
 
         return await self._database.write(op)
 
 
+def _changes(row: sqlite3.Row) -> Night:
+    """What is to be told, with the day by which it is taken back."""
+    return Night(date.fromisoformat(row["changed_day"]), "changed", "", *_owed(row["owed"]))
+
+
 def _owed(text: str) -> tuple[int, int, int, int]:
-    added, merged, corrected, dropped = json.loads(text)
+    added, merged, corrected, dropped = json.loads(text or "[0, 0, 0, 0]")
     return added, merged, corrected, dropped
 
 

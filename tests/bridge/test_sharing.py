@@ -228,7 +228,8 @@ async def test_the_night_is_told_once_in_each_of_the_chats(tmp_path: Path) -> No
         night = Night(date(2026, 11, 30), "changed", added=1)
         await it.services.memory.nights.note(SHARED, night)
         for where, told in ((TEAM, 1), (TEAM, 0), (CREW, 1), (CREW, 0), (ODD, 0), (ANA, 0)):
-            assert (await ask(it, "hi", where)).count("Overnight") == told
+            assert (await ask(it, "hi", where)).count("Overnight: 1 added") == told
+            await it.services.memory.nights.note(SHARED, Night(date(2026, 12, 1), "same"))
 
 
 async def test_notes_of_all_chats_go_into_one_file_and_one_night_tidies_it(
