@@ -41,5 +41,8 @@ def changes(night: Night, say: Say) -> str:
 
 
 def outcome(night: Night, say: Say) -> str:
-    """How it went, as a sentence."""
-    return say(f"night_{night.outcome}", changes=changes(night, say))
+    """How it went, in a sentence or two: one that ended early may have changed something before."""
+    if night.outcome == "changed" or not any(night.counts):
+        return say(f"night_{night.outcome}", changes=changes(night, say))
+    done = say("night_changed", changes=changes(night, say))
+    return f"{done} {say(f'night_rest_{night.outcome}')}"

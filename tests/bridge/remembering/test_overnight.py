@@ -34,6 +34,8 @@ async def test_what_was_not_told_of_earlier_nights_is_told_with_the_next_and_tak
         await nights.note(scope, replace(NIGHT, found="a", left_as="b"))
         cut = replace(NIGHT, day=NIGHT.day + DAY, outcome="put_off", found="b", left_as="c")
         await nights.note(scope, cut)
+        told = (await it.ask("/memory")).split("Last night")[1]
+        assert "Tidied: 3 added, 1 merged, 1 dropped. The rest is done later" in told
         await nights.note(scope, Night(NIGHT.day + 2 * DAY, "same"))
         said = await it.ask("hi")
         assert said == "one\n\n_Overnight: 6 added, 2 merged, 2 dropped_"
