@@ -152,13 +152,9 @@ async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
             team.send("<@BOT> limits set paused yes", sender=bo, thread=asked)
             await slack.wait_for(lambda: len(team.ephemerals(bo)) == 3)
             assert file.read_text() == before
-            assert (
-                team.ephemerals(bo)[-1].thread_ts,
-                "Only admins" in team.ephemerals(bo)[-1].shown,
-            ) == (
-                asked.ts,
-                True,
-            )
+            refused = team.ephemerals(bo)[-1]
+            assert "Only admins" in refused.shown
+            assert refused.thread_ts == asked.ts
             team.send("<@BOT> limits here set paused yes", sender=boss, thread=asked)
             topic = file.with_suffix("") / f"{asked.ts.replace('.', '%2E')}.yaml"
             await slack.wait_for(lambda: "paused" in team.ephemerals(boss)[-1].shown)
@@ -171,3 +167,63 @@ async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
             assert team.ephemerals(boss)[-1].thread_ts is None, "a new thread would not show it"
             assert llm.requests == []
         assert slack.violations == []
+
+
+async def test_a_form_that_was_open_over_a_restart_an_edit_of_the_file_and_a_demotion(
+    tmp_path: Path,
+) -> None:
+    async with SlackServer() as slack, llm_server() as llm:
+        boss = slack.user("Boss", is_admin=True)
+        team = slack.channel("team", members=[boss])
+        made = config(llm, slack=slack_settings(slack, allowed=[team.id]))
+        file = tmp_path / "groups" / "slack" / f"{team.id}.yaml"
+        async with running(made, tmp_path):
+            await slack.wait_for_connection(1)
+            for count in (1, 2, 3):
+                team.slash("/galata", "limits", boss)
+                await slack.wait_for(lambda count=count: len(slack.views) == count)  # type: ignore[misc]
+            kept, older, demoted = slack.views
+        async with running(made, tmp_path):
+            await slack.wait_for_connection(1)
+            slack.submit(kept, {"tokens_per_day": "50k"})
+            await team.wait_for_text("Changed (revision 1)")
+            file.write_text("language: de\n")
+            slack.submit(older, {"tokens_per_day": "60k"})
+            await slack.wait_for(lambda: older.errors)
+            (told,) = older.errors.values()
+            assert "Somebody has changed the limits" in told
+            assert "`language`: not set → de" in told
+            boss.is_admin = False
+            slack.submit(demoted, {"paused": "yes"})
+            await slack.wait_for(lambda: demoted.errors)
+            assert "Only admins" in str(demoted.errors)
+            assert file.read_text() == "language: de\n"
+        assert slack.violations == []
+
+
+async def test_limits_of_a_topic_by_buttons(tmp_path: Path) -> None:
+    async with TelegramServer(privacy_mode=False) as telegram, llm_server() as llm:
+        boss = telegram.user("Boss")
+        forum = telegram.group("Forum", members=[boss], id=-100500, forum=True)
+        forum.make_admin(boss)
+        tides, winds = (forum.open_topic(name, boss) for name in ("Tides", "Winds"))
+        made = config(llm, telegram=telegram_settings(telegram, allowed=["-100500"]))
+        async with running(made, tmp_path):
+            forum.send("/limits here", sender=boss, topic=tides)
+            menu = await forum.wait_for_message(lambda m: "Who" in m.buttons)
+            for label in ("Who", "paused", "yes", "Apply"):
+                await telegram.wait_for(lambda label=label: label in menu.buttons)  # type: ignore[misc]
+                pressed = forum.press(menu, label, user=boss)
+                await telegram.wait_for(lambda pressed=pressed: pressed.answered)  # type: ignore[misc]
+            await telegram.wait_for(lambda: menu.buttons == ["Undo"])
+            folder = tmp_path / "groups" / "telegram" / "-100500"
+            assert [one.read_text() for one in folder.iterdir()] == ["paused: yes\n"]
+            forum.forward("/limits here set paused no", boss, sender=boss, topic=tides)
+            forum.send("/ask what now?", sender=boss, topic=tides)
+            await forum.wait_for_text("I am paused in this chat")
+            llm.answer("There is wind.")
+            forum.send("/ask what now?", sender=boss, topic=winds)
+            await forum.wait_for_text("There is wind.")
+            forum.send("/limits here undo", sender=boss, topic=tides)
+            await forum.wait_for_message(lambda m: "yes → not set" in m.text)
+            assert list(folder.iterdir()) == []
