@@ -15,7 +15,7 @@ from memory.facts import Fact, FactsRefused, Lines, facts, find
 from memory.forgetting import Forgetting
 from memory.indexing import Indexer
 from memory.said_before import SaidBefore
-from memory.scopes import ChatScope
+from memory.scopes import PERSON, ChatScope
 from memory.search import Search
 from memory.snapshots import Snapshots, outdate_snapshots
 from memory.tombstones import Tombstones, bury, forgotten_in, hash_of, unearth
@@ -92,8 +92,8 @@ class Notebook:
             raise FactsRefused("changed_since")
         if change.kind == "remembered":
             await self.files.remove(chat.scope, [change.number])
-            text = normalised(now.text)
-            await self._database.write(lambda c: bury(c, chat.scope, [text], undone=True))
+            text, whose = normalised(now.text), () if chat.scope.startswith(PERSON) else (now.who,)
+            await self._database.write(lambda c: bury(c, chat.scope, [text], whose, undone=True))
         elif await self.authors.is_newest(chat, change):
             await self.files.undo(chat.scope)
         else:

@@ -28,10 +28,11 @@ def hash_of(words: str) -> str:
 class Forgotten:
     """The sayings of a scope that are not to come back, normalised. `whose`: of a saying that somebody
     has forgotten of themselves among others, the normalised names that are theirs: what another person
-    says of themselves is not meant."""
+    says of themselves is not meant. `undone`: what was only taken back; more than that may be said."""
 
     sayings: frozenset[str]
     whose: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    undone: frozenset[str] = frozenset()
 
     def since(self, earlier: Forgotten) -> Forgotten:
         """Those that were not there `earlier`."""
@@ -50,7 +51,7 @@ class Forgotten:
     def covers(self, text: str, who: str = "") -> bool:
         """Whether the text says one of them, or a good part of it, in other forms and another order of
         its words too: all words that tell something stand near one another in it."""
-        if self.repeats(text, who):
+        if self.repeats(text, who) or self._was_undone(text, who):
             return True
         words, told = normalised(text), sequence(text)
         there = frozenset(told)
@@ -90,6 +91,13 @@ class Forgotten:
         """The lines that say none of them."""
         return (
             [line for line in lines if not self.covers_line(line)] if self.sayings else list(lines)
+        )
+
+    def _was_undone(self, text: str, who: str) -> bool:
+        return any(
+            Forgotten(frozenset((saying,))).same(text, who)
+            and not self._is_anothers(saying, normalised(text), who)
+            for saying in self.undone
         )
 
     def _is_anothers(self, saying: str, words: str, who: str) -> bool:
@@ -135,7 +143,10 @@ class Tombstones:
 
     async def for_nights(self, scope: str) -> Forgotten:
         """The same, and what somebody has taken back: no night adds it."""
-        return _forgotten(await self._database.read(_OF, (scope,)))
+        forgotten = await self.of(scope)
+        rows = await self._database.read(f"{_OF} AND undone", (scope,))
+        undone = _forgotten(rows)
+        return replace(forgotten, undone=undone.sayings, whose={**undone.whose, **forgotten.whose})
 
 
 def forgotten_in(connection: sqlite3.Connection, scope: str, since: str = "") -> Forgotten:

@@ -94,9 +94,13 @@ async def test_what_somebody_has_taken_back_is_added_by_no_night(tmp_path: Path)
     async with memory_bed(tmp_path, faithful) as it:
         session = await it.session()
         await it.database.write(lambda c: bury(c, SCOPE, ["likes tea"], undone=True))
-        await write(it, DAY, "I like tea", "I like chess")
+        await write(it, DAY, "I like tea", "I like green tea", "I like chess")
         await it.night(session, DAY)
-        assert await it.known() == ["I like chess"]
+        assert await it.known() == ["I like green tea", "I like chess"]
+        await it.database.write(lambda c: bury(c, SCOPE, ["likes jazz"], ["Bo"], undone=True))
+        await write(it, DAY, "I like jazz", first=20)
+        await it.night(session, DAY)
+        assert "I like jazz" in await it.known(), "who says it is Ana"
 
 
 async def test_who_does_it_to_whom_is_told_apart(tmp_path: Path) -> None:
