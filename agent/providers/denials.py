@@ -164,6 +164,7 @@ _PICTURE_FAULT = r"""
     exceed|too (?:large|big|many|small|long)|unsupported|invalid|over \d|(?:larg|bigg)er than
     more than
     not (?:be |appear |a )?(?:support|valid|to be|process|download|fetch|decode|meet|load|allowed)
+    not (?:represent|enabled)
     corrupt|dimension|could not|cannot|can't|can not|at most|may be provided|failed|limit|mismatch
     is only supported
     不支持|不支援|超过|超過|超出|过大|過大|无效|無效|失败|格式|错误|損|超え|大きすぎ|対応して|無効
@@ -174,7 +175,8 @@ _PICTURE_FAULT = r"""
     zu groß|ungultig|nicht (?:unterstutzt|akzept|gelesen|verarbeitet|lesbar)|beschadigt|uberschr
 """
 _CANNOT_TAKE = r"""
-    (?:unable to|could not|failed to|cannot) (?:process|download|fetch|read|load|decode|identify)
+    (?:unable to|could ?n[o']t|failed to|can ?n[o']t|can't) (?:process|download|fetch|read|load|decode)
+    (?:cannot|could not) identify
     unsupported|unknown|unrecogni[sz]ed|bad|illegal|invalid|corrupt\w*
     not (?:support(?:ed)?|accept|take|handle|understand)
     nicht unterstutzt\w*|ungultig\w*|beschadigt\w*|неподдержива\w+|поврежден\w+
@@ -253,7 +255,7 @@ FORMAT = any_of(
     \broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user
     (?:first|last) message|(?:is|was) null|same role|must be from|turns? in a row|come first
     does(?: not|n't) support (?:\w+ ){0,3}(?:tool|function|system|assistant|stream|param|role)
-    pattern|text is not set|param\w* (?:incorrect|invalid|wrong|error)|must (?:contain|include|not)
+    pattern|text is not set|param\w* (?:incorrect|invalid|wrong|error)|must (?:contain|include|have|not)
     must be (?:an? |of |in |within |between |one |set|greater|at least|valid|string|object|positive|non)
     expected .{0,30}(?:string|object|array|list|got|but)|extra inputs|extra_forbidden|field required
     input should be
