@@ -67,11 +67,11 @@ class Key(Generic[T]):
 def _count(most: int, unit: str, *, least: int = 0) -> Number:
     """`unit`: the text `words_…` of the catalogue."""
     words = wording(f"words_{unit}", least=least, most=most)
-    return Number(most, words, least=least)
+    return Number(most, words, least=least, sign="%" if unit == "percent" else "")
 
 
 def _usd() -> Number:
-    return Number(MOST_USD, wording("words_usd"), micro=True, cost=True)
+    return Number(MOST_USD, wording("words_usd"), sign=r"\$|usd", micro=True, cost=True)
 
 
 PAUSED: Final[Key[Paused]] = Key(

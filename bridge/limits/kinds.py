@@ -100,11 +100,13 @@ class YesNo:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of 0 or more, less is narrower. `micro`: in millionths (money), else whole."""
+    """A number of 0 or more, less is narrower. `micro`: in millionths (money), else whole. `sign`: a
+    pattern of the unit, which may stand beside it."""
 
     most: int
     words: Wording
     least: int = 0
+    sign: str = ""
     micro: bool = False
     cost: bool = False
     ordered: bool = True
@@ -112,7 +114,7 @@ class Number:
     def read(self, written: Value, known: Known) -> int:
         """`50k` and `1.5m` are understood."""
         text = _single(written)
-        number = read_number(_without_currency(text) if self.micro else text)
+        number = read_number(_without_sign(text, self.sign))
         scaled = number * MICRO if self.micro else number
         if scaled != scaled.to_integral_value():
             raise Wrong("decimals" if self.micro else "not_whole")
@@ -291,5 +293,7 @@ def _single(written: Value) -> str:
     return written
 
 
-def _without_currency(text: str) -> str:
-    return re.sub(r"(?i)^\$\s*|\s*(?:\$|usd)$", "", text.strip())
+def _without_sign(text: str, sign: str) -> str:
+    if not sign:
+        return text
+    return re.sub(rf"(?i)^(?:{sign})\s*|\s*(?:{sign})$", "", text.strip())

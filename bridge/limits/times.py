@@ -15,7 +15,8 @@ from bridge.texts import Wording, wording
 from bridge.yaml_source import Value
 
 _NONE = frozenset(("none", "no", "off", "false"))
-_HOURS = re.compile(r"(\d{1,2})[:.](\d\d)\s*(?:-|–|—|to|until)\s*(\d{1,2})[:.](\d\d)")
+_HOUR = r"(\d{1,2})(?:[:.](\d\d))?"
+_HOURS = re.compile(rf"{_HOUR}\s*(?:-|–|—|to|until)\s*{_HOUR}")
 _DAY = 24 * 60
 _HOURS_WORDS: Final = wording("words_hours")
 _PAUSE_WORDS: Final = wording("words_pause")
@@ -51,7 +52,7 @@ class QuietHours:
         found = _HOURS.fullmatch(text)
         if found is None:
             raise Wrong("words", words=self.words)
-        begin_hour, begin, end_hour, end = map(int, found.groups())
+        begin_hour, begin, end_hour, end = map(int, found.groups("0"))
         if max(begin_hour, end_hour) > 24 or max(begin, end) > 59:
             raise Wrong("hours")
         hours = Hours((begin_hour * 60 + begin) % _DAY, (end_hour * 60 + end) % _DAY)

@@ -10,6 +10,7 @@ from bridge.limits.keys import KEYS, TOPIC_KEYS
 from bridge.limits.kinds import Known
 from bridge.limits.lists import People
 from bridge.limits.reading import MOST_BYTES, line_of, read
+from bridge.limits.times import Hours
 from bridge.texts import Say, Texts
 from tests.bridge.limits.values import MODELS, TOOLS, layers
 
@@ -64,6 +65,8 @@ def test_no_text_breaks_it(raw: bytes) -> None:
         ("tokens_per_day: 50k", 50_000),
         ("tokens_per_day: 1.5m", 1_500_000),
         ("tokens_per_day: 500_000", 500_000),
+        ("warn_at_percent: 70 %", 70),
+        ("quiet_hours: 22-7:30", Hours(22 * 60, 7 * 60 + 30)),
         ("paused: on", True),
         ("paused: No", False),
         ("who_can_ask: Admins", People(admins=True)),
@@ -102,6 +105,7 @@ def test_what_can_mean_one_thing_is_understood(line: str, expected: object) -> N
         ("tokens_per_day: -1", "must be 0 or more"),
         ("tokens_per_day: unlimited", "must be a number"),
         ("tokens_per_day: 1e5", "must be a number"),
+        ("tokens_per_day: 50%", "must be a number"),
         ("tokens_per_day:", "is empty"),
         ("tokens_per_day: ~", "is empty"),
         ("tokens_per_day: null", "is empty"),
