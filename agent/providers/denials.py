@@ -86,6 +86,7 @@ QUOTA = any_of(
     payment (?:method|required|failed|is required)|invoice|spend(?:ing)? (?:limit|cap)
     budget has been
     (?:exceed|over)\w* .{0,20}budget|max budget|monthly (?:usage|quota|budget|limit|spend|token)
+    trial (?:period )?(?:has |is )?(?:ended|expired|over)\b
     free (?:tier|trial|quota|allocation|credits?|plan).{0,50}(?:exhaust|used up|exceed|expired|ended)
     (?:exhaust|used up|use up|r[au]n out of|deplet)\w* .{0,40}(?:quota|credit|free|balance|alloc|funds)
     (?:quota|credit|free|balance|allocation|funds|allowance).{0,40}(?:exhaust|used up|deplet|run out)
@@ -166,7 +167,7 @@ _PICTURE_FAULT = r"""
     not (?:be |appear |a )?(?:support|valid|to be|process|download|fetch|decode|meet|load|allowed)
     not (?:represent|enabled)
     corrupt|dimension|could not|cannot|can't|can not|at most|may be provided|failed|limit|mismatch
-    is only supported
+    is only supported|kein\w* gultig|pas une? (?:image|fichier|photo)|no es una? (?:imagen|archivo)
     不支持|不支援|超过|超過|超出|过大|過大|无效|無效|失败|格式|错误|損|超え|大きすぎ|対応して|無効
     초과|지원|너무|유효|превы|слишком|не поддерж|недопустим|поврежд
     supera|excede|demasiado|no (?:es )?(?:compatible|valida|soporta)|muito|trop|depass
@@ -189,6 +190,7 @@ MEDIA = any_of(rf"""
     (?:{either(_PICTURE, MORE.picture)})(?:(?!token|message).){{0,70}}?(?:{_FAULT})
     (?:{either(_CANNOT_TAKE)})(?: \w+){{0,3}} (?:{either(_PICTURE)})
     not a (?:multimodal|vision) model|mmproj
+    only (?:\w+,? ){{1,5}}(?:images?|pictures?|files?) (?:is|are) (?:supported|accepted|allowed)
     (?:不支持|无法处理|下载).{{0,6}}(?:图片|图像|视频|音频|多模态|视觉)
 """)
 
@@ -250,6 +252,7 @@ FORMAT = any_of(
     tool choice|tool names
     \bfunction[ _]?(?:call|response|name)|reasoning|thinking|signature|prefill|schema|malformed
     deserializ
+    (?:system|tool|assistant|function) (?:messages?|roles?|calls?) (?:is|are) not supported
     non-empty|non-whitespace|trailing whitespace|at least one message|must not be empty|cannot be empty
     (?:is|are|was) empty
     \broles?\b|alternat|must (?:start|begin|end|alternate|be followed|match)|start with a user

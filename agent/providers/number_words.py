@@ -128,6 +128,7 @@ BEFORE = {
     ),
     "limit": any_of(
         r"""
+        max\w* (?:number of )?(?:input|prompt) (?:tokens?|length|size)
         max\w*|\bmost|limit\w*|allow\w*|support\w*|window|context\w*|capacity|up to|at most|only
         cannot exceed
         <=?|>|length is

@@ -48,8 +48,8 @@ _EXCEEDS = r"""
     more .{0,20}than
     \bover (?:the|its|your|our|this)\b|overflow|surpass|beyond|above the
     (?:less|fewer|smaller|lower) than
-    must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|only supports?|up to
-    too small
+    must (?:be|have) .{0,20}(?:at most|under|within|<|no more)|not fit|up to
+    only (?:supports?|accepts?|takes?)|too small
     support\w* (?:only|at most|a max)|no (?:more|longer) than|at most|not enough|ran out|run out
     out of (?:context|room|space)|shorten|truncat|shorter|limited to (?:\w+ )?\d|larger|bigger|reached
     \d > \d|<=
