@@ -29,35 +29,40 @@ class Concerned:
         self._database = database
         self._folder = folder
 
-    async def are(self, chat: ChatScope, person: str, text: str, day: date) -> bool:
-        """Whether the line `text`, written on that day, is by or about the person. Raises `OSError`."""
+    async def are(self, chat: ChatScope, person: str, text: str, day: date, who: str) -> bool:
+        """Whether the line `text`, written on that day, is by or about the person. `who`: the name of
+        the one who is said to have said it; that counts only where no id tells. Raises `OSError`."""
         lines = await asyncio.to_thread(dated_lines, scope_path(self._folder, chat.scope))
 
         def look(connection: sqlite3.Connection) -> bool:
-            if _rests_on(connection, chat, person, text):
+            askers = _askers(connection, chat, text)
+            if askers == {(chat.channel, person)}:
                 return True
-            written = _written(connection, chat, text, day)
+            at = _written(connection, chat, text)
             names = own_names(connection, chats_of(connection, chat), chat.channel, person, lines)
-            return any(name.stands_in(text, written) for name in names)
+            if not askers and at is None and any(name.signs(who, day) for name in names):
+                return True
+            # Of what a night or a hand has written only its day is known.
+            return any(name.stands_in(text, at or day.isoformat()) for name in names)
 
         return await self._database.look(look)
 
 
-def _written(connection: sqlite3.Connection, chat: ChatScope, text: str, day: date) -> str:
-    """When; of what a night or a hand has written only that it was not before its day."""
+def _written(connection: sqlite3.Connection, chat: ChatScope, text: str) -> str | None:
+    """When somebody had it written; None where nobody is known to."""
     (at,) = connection.execute(
         "SELECT MIN(at) FROM memory_changes WHERE scope = ? AND hash = ? AND kind <> 'forgotten'",
         (chat.scope, hash_of(said(text))),
     ).fetchone()
-    return str(at) if at is not None else day.isoformat()
+    return str(at) if at is not None else None
 
 
-def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text: str) -> bool:
-    """Whether all messages that a note of a day rests on, as far as they are stored, are the person's
-    own questions and the answers to them."""
+def _askers(connection: sqlite3.Connection, chat: ChatScope, text: str) -> set[tuple[str, str]]:
+    """Whose questions the messages are, or answer, that a note of a day rests on, as far as they are
+    stored: channels and ids."""
     found = SOURCES.search(text)
     ids = [int(number) for number in re.findall("[0-9]+", found[1] if found else "")]
-    askers = [
+    return {
         (each.channel, str(row[0]))
         for each in chats_of(connection, chat)
         for id_ in ids
@@ -67,5 +72,4 @@ def _rests_on(connection: sqlite3.Connection, chat: ChatScope, person: str, text
             " WHERE m.id = ? AND s.channel = ? AND s.account = ? AND s.chat = ?",
             (id_, each.channel, each.account, each.chat),
         )
-    ]
-    return set(askers) == {(chat.channel, person)}
+    }

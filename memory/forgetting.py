@@ -25,7 +25,7 @@ from memory.fact_files import FactFiles
 from memory.facts import FactsRefused, Line, facts
 from memory.files import names
 from memory.folders import TRANSCRIPTS
-from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings
+from memory.lines import Ref, drop, drop_saying, lines_of, said, sayings, speaker_of
 from memory.nights import Nights
 from memory.own_names import names_of
 from memory.resting import (
@@ -243,9 +243,12 @@ class Forgetting:
         """Whether they have said it, or it is about them."""
         if await self._authors.has_said(chat, by, said(text)):
             return True
-        days = {fact.number: fact.day for fact in facts(await self._files.load(chat.scope))}
-        day = days.get(ref.number) or day_of(ref.name)
-        return day is not None and await self._concerned.are(chat, by.person, text, day)
+        known = facts(await self._files.load(chat.scope)) if ref.number else []
+        entry = next((fact for fact in known if fact.number == ref.number), None)
+        day, who = (
+            (entry.day, entry.who) if entry is not None else (day_of(ref.name), speaker_of(text))
+        )
+        return day is not None and await self._concerned.are(chat, by.person, text, day, who)
 
     async def _drop(self, chat: ChatScope, refs: Collection[Ref], forgotten: Forgotten) -> None:
         numbers = {ref.number for ref in refs if ref.number}

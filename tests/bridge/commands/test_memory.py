@@ -141,6 +141,30 @@ async def test_everybody_may_forget_what_is_about_them_and_nobody_by_taking_a_na
         assert "Somebody else" in await say(it, "/forget 2", person="dora", **team)
 
 
+async def test_what_a_night_has_written_of_a_saying_is_for_whoever_said_it_to_be_forgotten(
+    tmp_path: Path,
+) -> None:
+    """By the name that it carries, as far as that is nobody else's and was theirs then."""
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["Hi.", "Hi."]) as it:
+        await it.ask("hello", person="ana", **team)
+        await it.ask("hello", person="bo", **team)
+        files, chat = it.services.notebook.files, it.channel.message("", **team).address
+        scope, today = f"group:fake:{chat.account}:team", datetime.now(UTC).date()
+        for who, text in (("Ana", "likes swan soup"), ("Bo", "likes tea"), ("Ana", "has a cat")):
+            await files.add(scope, today, who, text)
+        assert "Somebody else" in await say(it, "/forget 2", person="ana", **team)
+        assert "Forgotten for good" in await say(it, "/forget 1", person="ana", **team)
+        thief = it.channel.message("/forget 3", person="bo", **team)
+        await it.bridge.receive(replace(thief, sender=replace(thief.sender, name="Ana")))
+        await it.bridge.idle()
+        assert "Somebody else" in it.channel.finals[-1]
+        assert "Somebody else" in await say(it, "/forget 3", person="ana", **team), (
+            "two are Ana now"
+        )
+        assert "Forgotten for good" in await say(it, "/forget 2", person="bo", **team)
+
+
 async def test_who_comes_with_the_name_of_a_project_is_not_whom_its_facts_are_about(
     tmp_path: Path,
 ) -> None:
