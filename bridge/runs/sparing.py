@@ -41,11 +41,12 @@ class Sparing:
     async def spare(self, loaded: Loaded, model: str) -> Loaded:
         """What was loaded, with each image as the model is known to take it."""
         messages = [*(m for turn in loaded.working.turns for m in turn), *loaded.resumed]
-        images = _images(messages)
-        known = await self._store.known(self._session, model) if images else {}
+        if not any(any(images_of(message)) for message in messages):
+            return loaded
+        known = await self._store.known(self._session, model)
         if not known:
             return loaded
-        digests = await asyncio.to_thread(_digests, images)
+        digests = await asyncio.to_thread(lambda: _digests(_images(messages)))
         instead = {
             image: await self._instead(image, smaller=known[digest])
             for image, digest in digests.items()
