@@ -428,7 +428,8 @@ async def test_runs_in_other_threads_are_listed_with_a_stop_each_that_tells_them
 ) -> None:
     stall = asyncio.Event()
     async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
-        sent_at = datetime.now(UTC)
+        sent_at = datetime.now(UTC) - timedelta(seconds=5)
+        sent_at -= timedelta(seconds=sent_at.second == 59)  # both within one minute
         times = [sent_at, sent_at + timedelta(seconds=1)]
         for asked, thread in zip(times, ("t1", "t2"), strict=True):
             message = it.channel.message("hi", chat="team", private=False)
