@@ -10,14 +10,13 @@ notes that it cites and the entries that it replaces, and says nothing that was 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Final, Literal
 
+from memory.alike import current, holds, is_over, saying, says_all, tell_the_same
 from memory.facts import (
-    EARLIER,
     MOST_TEXT,
     Fact,
     FactsRefused,
@@ -32,16 +31,10 @@ from memory.facts import (
 from memory.flush import Note
 from memory.proposal import Change, ProposalRefused
 from memory.relative import is_relative
-from memory.telling import denies, sequence, telling, turned, untold
+from memory.telling import telling, turned, untold
 from memory.tombstones import Forgotten
-from memory.words import words
 
 SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping
-FEW: Final = 2  # words that tell the same in whatever order they stand
-_OBJECTS: Final = frozenset({"me", "us", "mich", "mir", "uns"})
-OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
-_PART = re.compile(r"[.;,:。；，：、]+|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 Fault = Literal[
     "no_source",  # it cites no note that was shown
@@ -187,7 +180,7 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     if not _speakers(cited) <= {old.who, *old.who.split(", ")}:
         raise _Faulty("unfounded")  # somebody else has said it, maybe of themselves
     now = telling(change.text) - telling(old.who)
-    before = telling(_current(old.text)) - telling(old.who)
+    before = telling(current(old.text)) - telling(old.who)
     said = _said(cited, change.text)
     if not now & before or 2 * len(now & before) < len(before):
         raise _Faulty("unfounded")  # it is about something else
@@ -197,7 +190,7 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
         and any(not untold(note.text, [change.text, old.who]) for note in cited)
     ):
         raise _Faulty("unfounded")
-    _founded(change.text, said, [_current(old.text), old.who])
+    _founded(change.text, said, [current(old.text), old.who])
     day = max(note.day for note in cited)
     who = ", ".join(dict.fromkeys(note.who for note in cited if note.who)) or old.who
     _refuse_known(lines, change.text, who)
@@ -209,7 +202,7 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
 def _with_earlier(text: str, old: str, day: date) -> str:
     """The text with what it said until that day: one earlier text, as much of it as an entry holds. All
     of it stays in the earlier version and in the night's changes."""
-    earlier = _current(old)
+    earlier = current(old)
     room = MOST_TEXT - len(f"{text} (before {day.isoformat()}: )")
     if room < len(earlier):
         earlier = f"{earlier[: room - 1].rstrip()}…" if room >= SHORTEST_EARLIER else ""
@@ -219,7 +212,7 @@ def _with_earlier(text: str, old: str, day: date) -> str:
 def _merge(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     _sound(change.text)
     olds = _entries(lines, change, night, least=2, most=len(night.shown))
-    if not all(_holds(change.text, old.text) for old in olds):
+    if not all(holds(change.text, old.text) for old in olds):
         raise _Faulty("loses_words")
     if len({old.who for old in olds}) > 1:
         raise _Faulty("loses_words")  # who has said which
@@ -241,8 +234,8 @@ def _drop(
 ) -> tuple[Lines, Done]:
     (old,) = _entries(lines, change, night, least=1, most=1)
     others = [entry for entry in facts(lines) if entry.number != old.number]
-    held = any(_says_all(entry, old) for entry in others)
-    if not held and not _is_over(old, night.day):
+    held = any(says_all(entry, old) for entry in others)
+    if not held and not is_over(old, night.day):
         raise _Faulty("loses_words")
     made, _ = removed(lines, [old.number])
     return made, Done(change, (old,), None)
@@ -279,89 +272,13 @@ def _entries(lines: Lines, change: Change, night: Night, *, least: int, most: in
     return olds
 
 
-def _is_over(entry: Fact, today: date) -> bool:
-    """Whether it was about dates to come when it was noted, and all of them are past."""
-    dates = [found for text in _DATE.findall(entry.text) if (found := _date(text)) is not None]
-    past = bool(dates) and min(dates) >= entry.day and max(dates) < today - OVER_AFTER
-    # A part without a date may hold for longer.
-    return past and all(_DATE.search(part) for part in _PART.split(entry.text) if telling(part))
-
-
-def _date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def _refuse_known(lines: Sequence[Line], text: str, who: str) -> None:
-    said = _saying(text, who)
+    said = saying(text, who)
     for each in facts(lines):
-        known = _current(each.text)
+        known = current(each.text)
         theirs = not {*each.who.split(", ")}.isdisjoint(who.split(", "))
-        if _saying(known, each.who) == said or (theirs and _tell_the_same(known, text, who)):
+        if saying(known, each.who) == said or (theirs and tell_the_same(known, text, who)):
             raise _Faulty("known")
-
-
-def _tell_the_same(text: str, other: str, who: str) -> bool:
-    """Whether two texts tell the same words in the same order, and deny both or none; of two words at
-    most in any order, unless it is about whom something is done to. The name of `who` said them does
-    not count at their begin."""
-    told, others = _told(text, who), _told(other, who)
-    if not told or denies(text) != denies(other) or set(told) != set(others):
-        return False
-    either = len(told) <= FEW and not _OBJECTS & {*words(text), *words(other)}
-    return told == others or either
-
-
-def _told(text: str, who: str) -> list[str]:
-    told, subject = sequence(text), sequence(who)
-    return told[len(subject) :] if subject and told[: len(subject)] == subject else told
-
-
-def _saying(text: str, who: str) -> list[str]:
-    """The words, without the name of who said them at their begin."""
-    found = words(text)
-    for subject in (words(who), ["the", "user"], ["user"]):
-        if subject and found[: len(subject)] == subject:
-            return found[len(subject) :]
-    return found
-
-
-def _current(text: str) -> str:
-    """An entry without what it said before it was corrected."""
-    return EARLIER.sub("", text)
-
-
-def _holds(text: str, other: str) -> bool:
-    """Whether `text` has the words of `other` in their order, others between them or not."""
-    left = iter(words(text))
-    return all(word in left for word in words(other))
-
-
-def _says_all(entry: Fact, old: Fact) -> bool:
-    """Whether an entry says what another one says, of the same people: its words in their order, hardly
-    parted, and denied only where it denies."""
-    text = _current(entry.text)
-    if text == old.text:
-        return telling(old.who) <= telling(f"{entry.who} {entry.text}")
-    wanted = sequence(old.text)
-    return (
-        bool(wanted)
-        and _holds(text, old.text)
-        and denies(text) == denies(old.text)
-        and telling(old.who) <= telling(f"{entry.who} {entry.text}")
-        and _hardly_parted(sequence(text), wanted)
-    )
-
-
-def _hardly_parted(text: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the stems stand in their order with one other among them at most."""
-    for start in range(len(text)):
-        left = iter(text[start : start + len(wanted) + 1])
-        if all(stem in left for stem in wanted):
-            return True
-    return False
 
 
 def _founded(text: str, said: Sequence[str], known: Sequence[str] = ()) -> None:

@@ -12,34 +12,29 @@ import asyncio
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from pathlib import Path
 
 from memory import versions
+from memory.about import About, repeated_of, said_by, tells_of, without_lines
 from memory.chats import ChatPlace
 from memory.concerned import SOURCES
 from memory.copies import AllCopies, Taken, copies_of, take_out, take_out_quotes
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
-from memory.facts import Fact, parse
 from memory.files import locked, names, read, replace
-from memory.lines import dated_lines, said, sayings
+from memory.lines import dated_lines, said
 from memory.moving import drop_index
-from memory.own_names import OwnName, own_names
+from memory.own_names import own_names
 from memory.repeated import take_out_repeated, words_of
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
-from memory.tombstones import Forgotten, hash_of, tells_enough
+from memory.tombstones import Forgotten
 
 TRIES = 5  # while somebody saves a file again and again
-_ENTRY_HEAD = re.compile(r"\s*[-*+]\s+\*\*\s*[0-9]{1,6}\.?\s*\*\*\s+\([^()]*\)")
-_ASIDE = re.compile(r"- (?!\*\*)")
-_CHANGED = re.compile(r"\s*- [a-z ]+: \*\*[0-9]{1,6}\*\* (.*?)(?: · .*)?$")  # as a night tells it
-_PARTS = re.compile(r" · |[:;] (?:was )?\*\*[0-9]{1,6}\*\* |: (?=was )")
-_SPEAKERS = re.compile(r"\s*[-*+]\s+\*\*([^*]{1,200})\*\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,63 +43,6 @@ class Person:
 
     channel: str
     id: str
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What tells that a line is about the person, in one chat: their names, hashes of what they and
-    others had written, their messages and all others that are stored; `written`: when the texts of
-    these hashes were. `inside`: whether the person is in the chat; `words`: sentences of theirs."""
-
-    names: tuple[OwnName, ...]
-    hashes: frozenset[str]
-    others: frozenset[str]
-    messages: frozenset[int]
-    known: frozenset[int]
-    written: Mapping[str, str] = field(default_factory=dict[str, str])
-    inside: bool = True
-    words: Forgotten = field(default_factory=lambda: Forgotten(frozenset()))
-
-    def covers(self, raw: str, day: date | None) -> bool:
-        """Whether this line of a memory file, that of a day or (None) of what is known for good, is."""
-        fact = _fact(raw)
-        day = fact.day if fact is not None else day
-        if self._says(raw, fact, day) or (self.inside and self._names(raw, fact, day)):
-            return True
-        # What the bot, a quote or a tool has repeated.
-        return _ASIDE.match(raw) is not None and self.words.repeats(raw)
-
-    def _says(self, raw: str, fact: Fact | None, day: date | None) -> bool:
-        """Whether they said it."""
-        if fact is not None:
-            hashed = hash_of(said(fact.text))
-            return hashed in self.hashes or (
-                hashed not in self.others and self._signs(fact.who, fact.day)
-            )
-        noted = _CHANGED.match(raw)
-        if noted is not None and hash_of(said(noted[1])) in self.hashes:
-            return True
-        sources = _sources(raw)
-        if sources & self.known:
-            return bool(sources & self.messages)
-        speakers = _SPEAKERS.match(raw)
-        return speakers is not None and day is not None and self._signs(speakers[1], day)
-
-    def is_of_others(self, raw: str) -> bool:
-        """Whether a note is known to rest on others' messages alone."""
-        sources = _sources(raw) & self.known
-        return bool(sources) and not sources & self.messages
-
-    def _signs(self, whos: str, day: date) -> bool:
-        """Of what several have said nobody knows which part is whose."""
-        return any(name.signs(who.strip(), day) for name in self.names for who in whos.split(","))
-
-    def _names(self, raw: str, fact: Fact | None, day: date | None) -> bool:
-        """In what is said; who is named as the speaker is another question."""
-        text = _SPEAKERS.sub("", _ENTRY_HEAD.sub("", raw))
-        at = self.written.get(hash_of(said(fact.text))) if fact is not None else None
-        written = at or (day.isoformat() if day is not None else "")
-        return any(name.stands_in(text, written) for name in self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +121,7 @@ class PersonTraces:
                 take_out(connection, chat, copied, *known)
                 take_out_repeated(connection, chat, repeated, about.names if inside else ())
 
-        repeated = _repeated(about, lines)
+        repeated = repeated_of(about, lines)
         if lines:
             await self._database.write(out)
         if not await asyncio.to_thread(self._drop, SHARED, about):
@@ -199,7 +137,7 @@ class PersonTraces:
         """The lines of the files first: as long as the rows are there, it can be done again."""
         about, _ = await self._about(person, place, inside=inside)
         scope = self._scope_of(place)
-        repeated = _repeated(about, await asyncio.to_thread(self._lines, scope, about))
+        repeated = repeated_of(about, await asyncio.to_thread(self._lines, scope, about))
         await asyncio.to_thread(self._drop, scope, about)
         sessions = await self._sessions(person, place)
 
@@ -312,8 +250,8 @@ class PersonTraces:
             read(version.path) for version in versions.versions(scope_path(self._folder, scope))
         ]
         earlier = (line for data in held for line in data.decode("utf-8", "replace").split("\n"))
-        gone = _gone([*found, *(line for line in earlier if about.covers(line, None))])
-        found += [line.strip() for line in told if _tells(line, gone)]
+        gone = said_by([*found, *(line for line in earlier if about.covers(line, None))])
+        found += [line.strip() for line in told if tells_of(line, gone)]
         return tuple(dict.fromkeys(found))
 
     def _drop(self, scope: str, about: About) -> bool:
@@ -324,10 +262,10 @@ class PersonTraces:
         gone = self._lines(scope, about)
         with locked(folder):
             for path in self._files(scope):
-                _rewrite(path, _without(path, about, gone))
+                _rewrite(path, without_lines(path, about, gone))
             for version in versions.versions(folder):
                 held = read(version.path)
-                kept = _without(folder / FACTS, about, gone)(held)
+                kept = without_lines(folder / FACTS, about, gone)(held)
                 if kept != held:  # it is no step of a chain any more
                     version.path.unlink()
         return True
@@ -375,41 +313,3 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
         if after == before or replace(path, before, after):
             return
     raise OSError(f"{path.name} is being edited: nothing more is erased")
-
-
-def _gone(lines: Iterable[str]) -> Forgotten:
-    """What these lines of memory files say."""
-    texts = (fact.text if (fact := _fact(line)) is not None else line for line in lines)
-    return Forgotten(frozenset(words for text in texts for words in sayings(text)))
-
-
-def _repeated(about: About, lines: Iterable[str]) -> Forgotten:
-    """What answers may have repeated: their words, and what these lines say."""
-    return Forgotten(about.words.sayings | frozenset(filter(tells_enough, _gone(lines).sayings)))
-
-
-def _sources(raw: str) -> set[int]:
-    """The messages that a note rests on."""
-    found = SOURCES.search(raw)
-    return {int(number) for number in re.findall("[0-9]+", found[1] if found else "")}
-
-
-def _fact(raw: str) -> Fact | None:
-    return next((line.fact for line in parse(raw) if line.fact is not None), None)
-
-
-def _tells(raw: str, gone: Forgotten) -> bool:
-    """Whether a line of what a night has changed (`consolidate.report`) tells of it."""
-    return any(said(part) in gone.sayings or gone.covers(part) for part in _PARTS.split(raw))
-
-
-def _without(path: Path, about: About, gone: Iterable[str]) -> Callable[[bytes], bytes]:
-    """Takes out the lines about the person, and those that repeat one of them."""
-    repeated, day = _gone(gone).sayings, day_of(path.name)
-
-    def kept(raw: bytes) -> bool:
-        line = raw.decode("utf-8", "replace")
-        repeats = said(line) in repeated and not about.is_of_others(line)
-        return not about.covers(line, day) and not repeats
-
-    return lambda data: b"\n".join(raw for raw in data.split(b"\n") if kept(raw))

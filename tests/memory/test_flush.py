@@ -19,6 +19,7 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
+from memory.about import About
 from memory.flush import (
     NOT_SAID,
     Entry,
@@ -35,7 +36,6 @@ from memory.flush import (
     without,
 )
 from memory.note_taking import chunks, prompt, shown
-from memory.person_traces import About
 from memory.quoting import ATTACHED, QUOTED
 from memory.tombstones import Forgotten
 from memory.words import normalised
