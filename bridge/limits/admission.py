@@ -133,10 +133,11 @@ class Admission:
         over all chats is told in one of them."""
         address = message.address
         place = (address.channel, address.account, address.chat)
-        begins = f"limit:{address.channel}:everywhere:"
-        if not (reach.everywhere or reach.installation):
-            begins = _told_in(place)
-        key = f"{begins}{message.sender.id}:{reach.key}"
+        begins = _told_in(place)
+        if reach.everywhere or reach.installation:
+            begins = f"limit:{address.channel}:everywhere:"
+        # One that was raised, also by the configuration, is another one.
+        key = f"{begins}{message.sender.id}:{reach.key}:{reach.limit}"
         if reach.held:  # running answers are done in about a minute
             return await self._people.tell_once(f"{key}:held", MINUTE)
         if reach.opens is None:

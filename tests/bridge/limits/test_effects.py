@@ -320,6 +320,8 @@ async def test_the_installations_budget_is_told_as_the_chat_wants_it(
         it.services.gate.change(limit_usd=2, day_usd=None, person_usd=None)
         it.provider.steps.append("Two.")
         assert await ask(it) == "Two.", "it was raised"
+        await send(it)
+        assert len(it.channel.finals) == 2 + times + bool(times), "and is told again"
 
 
 @pytest.mark.parametrize("line", ["paused: yes", "blocked: [41]", "topics: [12]"])
