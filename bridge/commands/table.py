@@ -128,7 +128,8 @@ Made from `bridge/commands/table.py`; do not edit.
 
 In Slack they are written `/galata memory`, in Telegram and the terminal `/memory`. Rights are checked
 by the platform's id when the command is carried out; owners of the bot may do in a group what its
-admins may. A command that was forwarded, quoted or edited does nothing.
+admins may. A command that was forwarded, quoted or edited does nothing. Slack's threads have no
+commands: there a mention with `cancel`, `limits`, or `limits` and one of its verbs is one.
 
 | command | what it does | private chat | member of a group | admin of the group |
 | --- | --- | --- | --- | --- |
