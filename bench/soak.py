@@ -29,6 +29,7 @@ import psutil
 from bench.crowd import Crowd, StallingModel
 from bench.growth import LEAST, Sample, growth, middle, table
 from bench.processes import MB, ROOT
+from tests.crash.audit import DATABASE
 from tests.crash.world import World
 
 PRIVATE = 10  # chats on each platform, beside a group
@@ -143,7 +144,7 @@ class _Bot:
 async def soak(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Result:
     """All of it; `tell` gets a line for each period."""
     chance = random.Random(plan.seed)
-    world = World(PRIVATE)
+    world = World(PRIVATE, folder / "data" / DATABASE)
     world.model = StallingModel(chance)
     world.llm.default = world.model.answer
     await world.start()

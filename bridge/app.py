@@ -33,7 +33,7 @@ from bridge.operation.policy_changes import ANNOUNCE, ANNOUNCE_LIMIT_S
 from bridge.operation.running import Operation
 from bridge.operation.signals import PATIENCE_S, Signals
 from bridge.operation.token_lock import TokenInUse, held_tokens
-from bridge.operation.upkeep import LIMIT_S, Upkeep, clear_damaged, open_whole
+from bridge.operation.upkeep import LIMIT_S, Upkeep, clear_damaged, open_whole, patiently
 from bridge.operation.watch import ChannelWatch
 from bridge.parts import BridgeSettings
 from bridge.registry import access_rules, build_channels
@@ -112,7 +112,7 @@ async def serve(
     database cannot be opened.
     """
     async with AsyncExitStack() as stack:
-        opened = await _open(stack, config, data, redactor, more_tools)
+        opened = await _open(stack, config, data, redactor, more_tools, signals.asked)
         services, channels = opened.services, opened.channels
         async with asyncio.TaskGroup() as group:
             bridge = AgentBridge(
@@ -125,7 +125,7 @@ async def serve(
                 config, opened.database, data, services, channels, opened.access.owners
             )
             bridge.watch_providers(operation.guard.provider_changed)
-            await bridge.resume()
+            await patiently(bridge.resume, signals.asked)
             upkeep = _upkeep(config, opened, bridge, operation, group)
             reloading = _reloading(config, source, more_tools, opened, bridge, operation)
             helpers = [
@@ -159,15 +159,16 @@ async def _open(
     data: Path,
     redactor: Redactor,
     more_tools: tuple[Tool, ...],
+    asked_to_stop: asyncio.Event,
 ) -> _Opened:
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    database = await open_whole(data / DATABASE)
+    database = await patiently(lambda: open_whole(data / DATABASE), asked_to_stop)
     stack.push_async_callback(clear_damaged, database, data / DATABASE)
     stack.push_async_callback(database.close)
     await asyncio.to_thread(clear_leftovers, data / MEMORY)
     models = await stack.enter_async_context(chat_models(config, redactor))
     services = turn_services(config, database, data, redactor, more_tools, models)
-    await services.usage.settle_all()
+    await patiently(services.usage.settle_all, asked_to_stop)
     await services.ratios.load()
     await services.chats.load()
     channels = build_channels(config, services.texts, database, services.chats, services.policies)

@@ -27,7 +27,8 @@ def copy_database(source: Path, target: Path, stop: threading.Event | None = Non
             connection.execute("VACUUM INTO ?", (str(target),))  # which takes an empty file
         _sync(target)
     except BaseException:
-        target.unlink(missing_ok=True)
+        for path in (target, target.with_name(f"{target.name}-journal")):
+            path.unlink(missing_ok=True)
         raise
 
 

@@ -50,7 +50,9 @@ class _Write:
 class Database:
     """The database of one data folder. `open` it, `close` it; in between read and write."""
 
-    def __init__(self, writer: _Connection, reader: _Connection) -> None:
+    def __init__(self, writer: _Connection, reader: _Connection, path: Path) -> None:
+        self._path = path
+        self._file = _identity(path)
         self._writer = writer
         self._reader = reader
         self.damaged = asyncio.Event()  # SQLite has met damage; from then on nothing is written
@@ -113,7 +115,7 @@ class Database:
         except BaseException:
             await _close_all(connections)
             raise
-        return cls(writer, reader)
+        return cls(writer, reader, path)
 
     async def write(self, operation: Operation[T]) -> T:
         """Carry out `operation` in a transaction; returns when it is committed.
@@ -191,7 +193,7 @@ class Database:
         results: list[Any]
         try:
             results = await self._writer.run(
-                lambda connection: _transaction(connection, operations)
+                lambda connection: self._in_place(connection, operations)
             )
         except sqlite3.Error as error:
             results = [self._failed("writing", error)] * len(writes)
@@ -208,6 +210,15 @@ class Database:
                 write.done.set_exception(result)
             else:
                 write.done.set_result(result)
+
+    def _in_place(
+        self, connection: sqlite3.Connection, operations: Sequence[Operation[Any]]
+    ) -> list[Any]:
+        """What is written into a file without a name is gone with the process."""
+        if _identity(self._path) != self._file:
+            gone = StoreDamaged(f"{self._path} was taken away or replaced while it was in use")
+            return [gone] * len(operations)
+        return _transaction(connection, operations)
 
     def _failed(self, what: str, error: sqlite3.Error) -> StoreUnavailable:
         failure = _failure(what, error)
@@ -235,6 +246,15 @@ class _Connection(aiosqlite.Connection):
         # aiosqlite does not annotate it, and has no public way to carry out a function.
         execute = cast("_Execute[T]", self._execute)  # pyright: ignore[reportUnknownMemberType]
         return await execute(function, self._conn)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file that is; None: there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def merge(connection: sqlite3.Connection, *, everything: bool = False) -> bool:
@@ -301,10 +321,10 @@ def _as_store_error(error: Exception) -> Exception:
 
 
 def _failure(what: str, error: sqlite3.Error) -> StoreUnavailable:
-    text = f"{what} failed: {error}"
-    if is_index_damage(error):
-        return IndexDamaged(text)
-    return StoreDamaged(text) if is_damage(error) else StoreUnavailable(text)
+    kind = StoreDamaged if is_damage(error) else StoreUnavailable
+    failure = (IndexDamaged if is_index_damage(error) else kind)(f"{what} failed: {error}")
+    failure.__cause__ = error
+    return failure
 
 
 async def _connect(path: Path, mode: str, opened: list[_Connection]) -> _Connection:

@@ -8,6 +8,7 @@ Everything here opens the file read-only, so that looking at a damaged file chan
 from __future__ import annotations
 
 import contextlib
+import errno
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -30,6 +31,18 @@ def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite says that the file itself is damaged, or is no database."""
     code = getattr(error, "sqlite_errorcode", None)  # missing on errors of Python's own
     return code is not None and code & 0xFF in _DAMAGE_CODES and not is_index_damage(error)
+
+
+def may_pass(error: BaseException | None) -> bool:
+    """Whether the file may be opened later as it is: somebody else holds it, or the disk is full (which
+    SQLite sometimes calls an error of the disk)."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOSPC
+    code = getattr(error, "sqlite_errorcode", 0) or 0
+    return code & 0xFF in (
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+    )
 
 
 def is_index_damage(error: sqlite3.Error) -> bool:

@@ -129,7 +129,7 @@ class Revoking:
         known = await self._stores.people.is_known(kind, id_)
         if known or self._listed(kind, id_):
             return await self._person(kind, id_, by, say)
-        return refused(say, "revoke_unknown", who=f"{kind}:{id_}")
+        return refused(say, "revoke_unknown", who=f"{kind}:{id_}" if kind else id_)
 
     async def _person(self, channel: str, person: str, by: str, say: Say) -> Outcome:
         changed = await self._stores.admissions.shut_out(channel, person, by)

@@ -102,6 +102,17 @@ def make_by_the_clock(
 ) -> Made:
     """A backup in the data folder; of those there the newest `keep` stay. Raises `BackupFailed`."""
     folder = data / FOLDER
+    try:
+        _make_room(data, folder)
+        made = make(data, folder / file_name(now), config, now, stop)
+        for path in backups(folder)[keep:]:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BackupFailed(f"{folder}: {error}") from error
+    return made
+
+
+def _make_room(data: Path, folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for leftover in folder.glob(f"*{_UNFINISHED}"):
         leftover.unlink(missing_ok=True)
@@ -112,10 +123,6 @@ def make_by_the_clock(
             f"{folder}: {free // 10**6} MB are free, a backup of a database of {size // 10**6} MB "
             f"needs {(2 * size + SPARE_BYTES) // 10**6} MB"
         )
-    made = make(data, folder / file_name(now), config, now, stop)
-    for path in backups(folder)[keep:]:
-        path.unlink(missing_ok=True)
-    return made
 
 
 def _copy_checked(source: Path, copy: Path, stop: threading.Event | None) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from bridge.scheduler import Due, Handler, Plan, Scheduler
 from memory.chat_retention import ChatRetention
 from memory.database import Database
 from memory.errors import StoreError, StoreUnavailable
-from memory.integrity import set_aside_if_damaged
+from memory.integrity import may_pass, set_aside_if_damaged
 from memory.jobs import Jobs
 from memory.migrate import KEPT_NAME
 from memory.retention import Retention
@@ -33,10 +34,33 @@ BACKUP = "backup"
 NIGHTLY = "30 3 * * *"
 BACKUP_TIMES = MappingProxyType({"day": "30 4 * * *", "week": "30 4 * * sun"})  # after the clean-up
 LIMIT_S = 3600.0  # for one night's work
+START_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between the tries of a step
 AGAIN_S = 60.0  # when the store does not take the plans
 TRUSTED_GAP = timedelta(days=1)
 """A clean-up that was missed by more waits for the next night: the clock may have been set wrong just
 now, and what it would delete does not come back."""
+
+
+async def patiently(step: Callable[[], Awaitable[T]], asked_to_stop: asyncio.Event) -> T:
+    """A step of a start that needs the database and may be repeated. What may pass (another program
+    holds the lock, the disk is full) is waited for, a minute at most. Raises `StoreError`."""
+    for wait_s in START_AGAIN_S:
+        try:
+            return await step()
+        except StoreUnavailable as error:
+            if not may_pass(error.__cause__):
+                raise
+            log.warning("%s; tried again in %.0f s", error, wait_s)
+        if await _stopped_within(wait_s, asked_to_stop):
+            break
+    return await step()
+
+
+async def _stopped_within(wait_s: float, asked: asyncio.Event) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await asked.wait()
+    return asked.is_set()
 
 
 async def open_whole(path: Path) -> Database:
@@ -55,6 +79,9 @@ async def clear_damaged(database: Database, path: Path) -> None:
     """At the end, when the database is closed: where SQLite has met damage the whole file is checked,
     for which a start has no time, and set aside."""
     if not database.damaged.is_set():
+        return
+    if not await asyncio.to_thread(path.is_file):
+        log.error("%s was taken away while the bot ran, with all that was said before", path)
         return
     try:
         said = await asyncio.to_thread(set_aside_if_damaged, path, datetime.now(UTC), None)

@@ -44,7 +44,7 @@ class Round:
         self._nursery = nursery
         self._folder = folder
         self._data = folder / "data"
-        self._world = World(private)
+        self._world = World(private, self._data / DATABASE)
         self._asked: list[Asked] = []
         self._result = Result()
         self._starts = 0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
 
+from memory.database import BUSY_TIMEOUT_MS
 from tests.crash.world import World
 from tests.servers.llm import HttpReply
 
@@ -98,6 +101,20 @@ async def _model_goes(world: World, choice: int) -> None:
     await world.llm.start(port)
 
 
+async def _store_is_held(world: World, choice: int) -> None:
+    """Another program has the database, sometimes for longer than a write waits for it."""
+    if not world.database.exists():
+        return
+    held_s = (0.2, BUSY_TIMEOUT_MS / 1000 + 0.2)[choice % 2]
+    with (
+        closing(sqlite3.connect(world.database, isolation_level=None, timeout=0.2)) as other,
+        suppress(sqlite3.OperationalError),  # the bot has it at this moment
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        await asyncio.sleep(held_s)
+        other.execute("ROLLBACK")
+
+
 TROUBLES: tuple[Callable[[World, int], Awaitable[None]], ...] = (
     _flood,
     _telegram_fails,
@@ -112,4 +129,5 @@ TROUBLES: tuple[Callable[[World, int], Awaitable[None]], ...] = (
     _model_fails,
     _model_cuts,
     _model_goes,
+    _store_is_held,
 )

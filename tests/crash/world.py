@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from tests.servers.anthropic import AnthropicServer
@@ -298,9 +299,11 @@ def _newest_question(request: LlmRequest) -> tuple[list[tuple[int, str]], int]:
 
 
 class World:
-    """All servers and chats. `private`: how many private chats on each platform."""
+    """All servers and chats. `private`: how many private chats on each platform; `database`: the file
+    of the bot."""
 
-    def __init__(self, private: int) -> None:
+    def __init__(self, private: int, database: Path) -> None:
+        self.database = database
         self.telegram = TelegramServer(privacy_mode=False)
         self.slack = SlackServer()
         self.slack.socket.ack_timeout_s = 1.0

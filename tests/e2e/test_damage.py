@@ -62,3 +62,24 @@ async def test_damage_is_told_and_ends_the_bot_and_the_next_start_answers(tmp_pa
         await app.start()
         await chat.wait_for_text("Yes, I am.")
         assert await app.stop() == 0
+
+
+async def test_a_database_that_is_taken_away_takes_no_more_and_ends_the_bot(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, llm_server() as llm:
+        ana = telegram.user("Ana")
+        app = App(
+            config(llm, telegram=telegram_settings(telegram, owners=(str(ana.id),))), tmp_path
+        )
+        await app.start()
+        await telegram.wait_for_poll()
+        chat = telegram.private(ana)
+        for ending in ("", "-wal", "-shm"):
+            os.unlink(f"{tmp_path}/galata.db{ending}")
+        chat.send("are you there?")
+        await telegram.wait_for(lambda: any("is not stored" in text for text in chat.texts))
+        assert app.task is not None
+        assert await app.task == 1
+        llm.answer("Yes, I am.")
+        await app.start()
+        await chat.wait_for_text("Yes, I am.")
+        assert await app.stop() == 0

@@ -22,6 +22,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.messages import Message, assistant_text
 from agent.provider import ModelRequest
 from bridge.session import session_of
@@ -156,6 +158,50 @@ async def test_a_blocked_or_removed_bot_ends_quietly_and_others_are_answered(
         await chat.wait_for_text("Welcome back.")
         await it.app.stop()
         assert await it.column("SELECT chat FROM gone_chats") == []
+        await it.app.start()
+
+
+@pytest.mark.parametrize(
+    ("words", "private"),
+    [
+        ("Forbidden: bot was blocked by the user", True),
+        ("Forbidden: user is deactivated", True),
+        ("Forbidden: bot was kicked from the supergroup chat", False),
+    ],
+)
+async def test_what_only_a_refusal_tells_of_ends_it_too(
+    tmp_path: Path, words: str, private: bool
+) -> None:
+    """Case 83, its own input: a 403 to each request, and no update says so. Nothing is tried again."""
+    async with world(tmp_path, ("-451", "-452")) as it:
+        group = it.telegram.group("Team", members=[it.ana], id=-451)
+        chat = it.telegram.private(it.ana) if private else group
+
+        def told() -> int:
+            methods = ("sendMessage", "editMessageText")
+            return sum(len(it.telegram.calls_to(method, chat)) for method in methods)
+
+        reply = it.llm.answer("For nobody any more.").stall_after(1)
+        chat.send("hi" if private else "/ask hi", sender=it.ana)
+        await reply.reached.wait()
+        refused = it.telegram.fail_next("*", status=403, description=words, chat=chat, count=1_000)
+        reply.release()
+        await it.telegram.wait_for(lambda: refused.used)
+        it.llm.answer("Elsewhere.")
+        other = it.telegram.group("Others", members=[it.ana], id=-452)
+        other.send("/ask hi", sender=it.ana)
+        await other.wait_for_text("Elsewhere.")
+        await it.app.stop()
+        tried = told()
+        await it.app.start()
+        await it.telegram.wait_for_poll()
+        assert told() == tried
+        await it.app.stop()
+        assert await it.column("SELECT chat FROM gone_chats") == [str(chat.id)]
+        assert await it.column("SELECT outcome FROM outbox ORDER BY id") == [
+            "unreachable",
+            "delivered",
+        ]
         await it.app.start()
 
 

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import shutil
 import sqlite3
 import tarfile
 import threading
@@ -187,6 +188,13 @@ async def test_by_the_clock_it_leaves_room_for_the_bot(
     with pytest.raises(BackupFailed, match="MB are free"):
         make_by_the_clock(bot.data, None, 1, NOW, threading.Event())
     assert backups(bot.data / "backups") == old
+
+
+async def test_by_the_clock_a_folder_that_cannot_be_used_is_named(bot: Bot) -> None:
+    shutil.rmtree(bot.data / "backups", ignore_errors=True)
+    (bot.data / "backups").write_text("a file")
+    with pytest.raises(BackupFailed, match="File exists"):
+        make_by_the_clock(bot.data, None, 1, NOW, threading.Event())
 
 
 # Archives that are not what they should be ------------------------------------------------------

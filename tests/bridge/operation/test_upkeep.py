@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ import pytest
 from bridge.config import Config
 from bridge.log import Redactor
 from bridge.operation.backup import backups
-from bridge.operation.upkeep import BACKUP, RETENTION, Upkeep, in_thread, open_whole
+from bridge.operation.upkeep import BACKUP, RETENTION, Upkeep, in_thread, open_whole, patiently
 from bridge.scheduler import Due, Handler
 from bridge.services import turn_services
 from memory.database import Database
+from memory.errors import StoreUnavailable
 from memory.jobs import JobRow, Jobs
 from memory.settings import BackupSettings, RetentionSettings
 from tests.bridge.faulty_store import locked
@@ -188,6 +190,24 @@ async def test_a_damaged_database_is_set_aside_at_the_start(
         assert await made.database.read("SELECT * FROM messages") == []
     assert [name for name in os.listdir(data) if ".broken-" in name]
     assert "set aside" in caplog.text
+
+
+async def test_a_start_waits_for_whoever_holds_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("bridge.operation.upkeep.START_AGAIN_S", (0.01,) * 1000)
+    monkeypatch.setattr("memory.database.BUSY_TIMEOUT_MS", 10)
+    path, stop = tmp_path / "galata.db", asyncio.Event()
+    await (await open_whole(path)).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        opening = asyncio.create_task(patiently(lambda: open_whole(path), asyncio.Event()))
+        stop.set()
+        with pytest.raises(StoreUnavailable, match="locked"):
+            await patiently(lambda: open_whole(path), stop)
+        assert "tried again" in caplog.text
+    await (await opening).close()
 
 
 async def test_it_goes_on_until_it_is_cancelled_and_ends_what_runs(tmp_path: Path) -> None:
