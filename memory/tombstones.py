@@ -41,6 +41,8 @@ class Forgotten:
     def repeats(self, text: str, who: str = "") -> bool:
         """Whether the text says one of them in its very words: alone, or side by side within more.
         `who`: the names of those who say it, as far as they are known."""
+        if not self.sayings:
+            return False
         words = normalised(text)
         return any(
             not self._is_anothers(saying, words, who)
@@ -51,6 +53,8 @@ class Forgotten:
     def covers(self, text: str, who: str = "") -> bool:
         """Whether the text says one of them, or a good part of it, in other forms and another order of
         its words too: all words that tell something stand near one another in it."""
+        if not self.sayings and not self.undone:
+            return False
         if self.repeats(text, who) or self._was_undone(text, who):
             return True
         words, told = normalised(text), sequence(text)
