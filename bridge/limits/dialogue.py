@@ -123,8 +123,10 @@ class LimitsDialogue:
             return no
         plan = await self._changes.plan_undo(place, revision)
         if isinstance(plan, Refused):
-            # A file that was faulty for a while may be what it was again.
-            return Answer(plan.told(say), spent=plan.why != "limits_pending")
+            # A file that was faulty for a while may be what it was again. A notice would be cut.
+            apart = bool(plan.faults or plan.since)
+            spent = plan.why != "limits_pending"
+            return Answer(plan.told(say), silent=True, spent=spent, apart=apart)
         return await self._changes.apply(plan, message, say)
 
     # Steps ----------------------------------------------------------------------------------------

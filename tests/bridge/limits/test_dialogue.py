@@ -82,7 +82,8 @@ async def test_an_undo_never_writes_over_a_faulty_file_of_the_operators(tmp_path
         good, faulty = path.read_text(), "langage: fr\n"
         path.write_text(faulty)
         assert "line 1, langage: unknown key" in await limits(it, "undo")
-        assert "mended in the file" in await press(it, reply, "Undo")
+        assert await press(it, reply, "Undo") == ""
+        assert "mended in the file" in it.channel.finals[-1]
         assert path.read_text() == faulty
         path.write_text(good)
         assert "yes → not set" in await walk(it, reply, "Undo")
@@ -145,7 +146,9 @@ async def test_on_an_older_revision_the_difference_is_told_and_it_can_be_gone_on
         await walk(it, reply, "Back", "Who", "paused", "yes", "Apply")
         assert group_file(tmp_path).read_text() == "language: de\npaused: yes\n"
         write(tmp_path, "paused: no\n")  # the operator, by file
-        assert "in the meantime" in await press(it, reply, "Undo")
+        assert await press(it, reply, "Undo") == ""
+        assert "in the meantime" in it.channel.finals[-1]
+        assert "`paused`: yes → no" in it.channel.finals[-1], "with the whole difference"
 
 
 async def test_another_value_is_typed_as_a_reply(tmp_path: Path) -> None:
