@@ -90,10 +90,9 @@ class Forgetting:
         Raises `FactsRefused`: one is not there, or not theirs."""
         chosen = await asyncio.to_thread(self._chosen, chat, refs)
         await self._check(chat, by, chosen)
-        same, others_keep = await self._same(chat, by, chosen)
-        chosen += same
-        words = [words for _, text in chosen for words in sayings(text)]
         whose = await self._whose(chat, by, chosen)
+        chosen += await self._same(chat, by, chosen, own=bool(whose))
+        words = [words for _, text in chosen for words in sayings(text)]
         forgotten = Forgotten(frozenset(words), dict.fromkeys(words, whose) if whose else {})
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings, whose)
@@ -102,9 +101,7 @@ class Forgetting:
         # carried out anew as a whole.
         bare = await self._bare(chat, by, chosen, words)
         runs = await self._runs(chat, by, forgotten, bare)
-        if others_keep:  # what others have said of it stays as well
-            runs &= await self._database.look(lambda c: asked_by(c, chat, by.person))
-        elif whose:
+        if whose:
             runs -= await self._database.look(lambda c: said_by_others(c, runs, forgotten))
         done_with = await self._nights.prefixes(chat.scope)
         receipt = Receipt("forgotten", len({said(text) for _, text in chosen}))
@@ -213,25 +210,20 @@ class Forgetting:
         return {run for run in runs if run[0] != by.run_id}
 
     async def _same(
-        self, chat: ChatScope, by: Member, chosen: Sequence[tuple[Ref, str]]
-    ) -> tuple[list[tuple[Ref, str]], bool]:
-        """Entries that say just the same in other words, as far as they may forget those too; and
-        whether they may not with one."""
+        self, chat: ChatScope, by: Member, chosen: Sequence[tuple[Ref, str]], *, own: bool
+    ) -> list[tuple[Ref, str]]:
+        """Entries that say just the same in other words, as far as they are their `own`, or those that
+        they may forget too."""
         sayings = Forgotten(frozenset(said(text) for _, text in chosen))
         refs = {ref for ref, _ in chosen}
         found: list[tuple[Ref, str]] = []
-        kept = False
         for fact in facts(await self._files.load(chat.scope)):
-            each = (Ref(FACTS, fact.number), fact.text)
-            if each[0] in refs or not sayings.same(fact.text, fact.who):
+            ref, text = Ref(FACTS, fact.number), fact.text
+            if ref in refs or not sayings.same(text, fact.who):
                 continue
-            try:
-                await self._check(chat, by, [each])
-            except FactsRefused:
-                kept = True
-                continue
-            found.append(each)
-        return found, kept
+            if await self._is_own(chat, by, ref, text) or (not own and await by.may_change_all()):
+                found.append((ref, text))
+        return found
 
     async def _check(self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]) -> None:
         """Everybody may forget what they have said, and what is about them; admins everything."""
@@ -293,16 +285,6 @@ def _drop_from_changes(folder: Path, forgotten: Forgotten) -> None:
     for name in sorted(names(folder)):
         if day_of(name) is not None:
             drop_saying(folder / name, forgotten.covers)
-
-
-def asked_by(connection: sqlite3.Connection, chat: ChatScope, person: str) -> set[Run]:
-    """The runs in which the person has asked, on that channel, with their sessions."""
-    rows = connection.execute(
-        "SELECT DISTINCT run_id, session_id FROM inbox WHERE channel = ? AND person = ?"
-        " AND run_id IS NOT NULL AND session_id IS NOT NULL",
-        (chat.channel, person),
-    )
-    return {(str(row[0]), int(row[1])) for row in rows}
 
 
 def sources(

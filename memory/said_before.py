@@ -4,15 +4,14 @@ context when it was forgotten; whether they are deleted too is for people to dec
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.database import Database
 from memory.forgetting import sources
-from memory.resting import Run
+from memory.resting import Run, said_by_others
 from memory.scopes import ChatScope
 from memory.search import Search
-from memory.tombstones import Forgotten
+from memory.tombstones import Forgotten, forgotten_of
 from memory.withdrawn import commands_that_say
 
 
@@ -39,22 +38,27 @@ class SaidBefore:
 
     async def said(self, chat: ChatScope, first: int, last: int, *, person: str | None) -> Said:
         """What said it; with `person` only what they have asked or commanded."""
-        words = await self._words(chat, first, last)
-        runs = await self._runs(chat, words, await self._left_out(chat, first, last), person)
-        forgotten = Forgotten(frozenset(words))
+        forgotten, by = await self._forgotten(chat, first, last)
+        left_out = await self._left_out(chat, first, last)
+        runs = await self._runs(chat, forgotten, left_out, person)
+        # What somebody has forgotten of themselves others may have had remembered of themselves.
+        whose = person or (by if forgotten.whose else None)
         commands = await self._database.look(
-            lambda c: commands_that_say(c, chat, forgotten, person) if words else []
+            lambda c: commands_that_say(c, chat, forgotten, whose) if forgotten.sayings else []
         )
         return Said(frozenset(runs), tuple(commands))
 
-    async def _words(self, chat: ChatScope, first: int, last: int) -> list[str]:
+    async def _forgotten(
+        self, chat: ChatScope, first: int, last: int
+    ) -> tuple[Forgotten, str | None]:
+        """What it was, and who had it forgotten."""
         rows = await self._database.read(
-            "SELECT t.words FROM memory_changes c JOIN tombstones t"
+            "SELECT t.words, t.whose, c.person FROM memory_changes c JOIN tombstones t"
             " ON t.scope = c.scope AND t.hash = c.hash"
             " WHERE c.id BETWEEN ? AND ? AND c.scope = ? AND c.kind = 'forgotten'",
             (first, last, chat.scope),
         )
-        return [str(row[0]) for row in rows]
+        return forgotten_of(rows), next((str(row["person"]) for row in rows), None)
 
     async def _left_out(self, chat: ChatScope, first: int, last: int) -> set[Run]:
         """What has left the context at that instant: notes led there that are gone by now."""
@@ -66,10 +70,12 @@ class SaidBefore:
         return {(str(row[0]), int(row[1])) for row in rows}
 
     async def _runs(
-        self, chat: ChatScope, words: Sequence[str], known: set[Run], person: str | None
+        self, chat: ChatScope, forgotten: Forgotten, known: set[Run], person: str | None
     ) -> set[Run]:
+        words = forgotten.sayings
         found = known | await self._search.runs_that_say(chat, words, besides=None)
         found |= set(await self._database.look(lambda c: sources(c, chat, words, None)))
+        found -= await self._database.look(lambda c: said_by_others(c, found, forgotten))
         # Where groups share a memory, each decides about its own conversations.
         here = await self._database.read(
             "SELECT id FROM sessions WHERE channel = ? AND account = ? AND chat = ?",

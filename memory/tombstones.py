@@ -143,23 +143,24 @@ class Tombstones:
 
     async def of(self, scope: str) -> Forgotten:
         """What the scope is not to be told again."""
-        return _forgotten(await self._database.read(f"{_OF} AND undone = 0", (scope,)))
+        return forgotten_of(await self._database.read(f"{_OF} AND undone = 0", (scope,)))
 
     async def for_nights(self, scope: str) -> Forgotten:
         """The same, and what somebody has taken back: no night adds it."""
         forgotten = await self.of(scope)
         rows = await self._database.read(f"{_OF} AND undone", (scope,))
-        undone = _forgotten(rows)
+        undone = forgotten_of(rows)
         return replace(forgotten, undone=undone.sayings, whose={**undone.whose, **forgotten.whose})
 
 
 def forgotten_in(connection: sqlite3.Connection, scope: str, since: str = "") -> Forgotten:
     """As `Tombstones.of`, inside a write; what was forgotten after `since` (ISO, UTC)."""
     rows = connection.execute(f"{_OF} AND undone = 0 AND at > ?", (scope, since))
-    return _forgotten(rows.fetchall())
+    return forgotten_of(rows.fetchall())
 
 
-def _forgotten(rows: Iterable[sqlite3.Row]) -> Forgotten:
+def forgotten_of(rows: Iterable[sqlite3.Row]) -> Forgotten:
+    """What these rows of tombstones (`words`, `whose`) are about."""
     whose = {str(row["words"]): frozenset(str(row["whose"]).split("\n")) for row in rows}
     return Forgotten(
         frozenset(whose), {words: names for words, names in whose.items() if names != _EVERYBODY}
@@ -191,7 +192,7 @@ def unearth(connection: sqlite3.Connection, scope: str, saying: str, who: str = 
     """A person has said it again, on purpose: what it says may be kept. For use inside a write."""
     rows = connection.execute("SELECT hash, words, whose FROM tombstones WHERE scope = ?", (scope,))
     for row in rows.fetchall():
-        if _forgotten([row]).covers(saying, who):
+        if forgotten_of([row]).covers(saying, who):
             connection.execute(
                 "DELETE FROM tombstones WHERE scope = ? AND hash = ?", (scope, row["hash"])
             )

@@ -222,6 +222,26 @@ async def test_what_one_has_forgotten_hides_nothing_that_another_says_of_themsel
         assert "Ana" not in found
 
 
+async def test_an_admin_who_deletes_a_saying_of_their_own_leaves_what_others_said(
+    tmp_path: Path,
+) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path, ["Fine.", "Fine."]) as it:
+        it.channel.admins = {"ana"}
+        await it.ask("I live in Berlin", person="ana", **team)
+        await it.ask("I live in Berlin as well", person="bo", **team)
+        await say(it, "/remember I live in Berlin", person="ana", **team)
+        await say(it, "/remember I do live in Berlin", person="bo", **team)
+        await say(it, "/forget 1", person="ana", **team)
+        assert await press(it, "Delete them", person="ana") == "Deleted for good: 2."
+        said = await it.database.read("SELECT body FROM messages WHERE body LIKE '%Berlin%'")
+        assert ["as well" in row[0] for row in said] == [True]
+        commands = await it.database.read(
+            "SELECT body FROM inbox WHERE kind = 'act' AND body LIKE '%Berlin%'"
+        )
+        assert ["do live" in row[0] for row in commands] == [True]
+
+
 async def test_what_was_taken_back_is_not_added_by_a_night_but_by_the_person(
     tmp_path: Path,
 ) -> None:
