@@ -6,7 +6,7 @@ Imports nothing of `bridge`, `channels` or `memory`.
     provider  providers/  model       the seam to a model, the APIs behind it, a model as it is used
     settings  windows  testing        its configuration, what it takes, and one that is scripted
     loop                              model call, tools, again, until an answer or a cap
-    calls  mending  retry             one model call that gets through
+    calls  mending  images  retry     one model call that gets through
     working  context  overflow        what goes into it: trimmed once, smaller when it must be
     history  legality                 and always legal
     estimate  estimate_*              how many tokens that is

@@ -1,6 +1,7 @@
 """The APIs of models, and the classifier of their refusals.
 
 client  wire  sendable                what every API needs
+named_image                           which image a refusal is about
 anthropic  anthropic_body             the Messages API: its stream, and a request in its shape
 openai_chat  openai_body              Chat Completions, in the dialect of each server
 anthropic_history  openai_history     message lists of both, read and written back for an operator,
