@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -11,13 +12,18 @@ from typing import Any, Generic, TypeVar, cast
 
 from agent.deadlines import DeadlineExceeded, StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
-from agent.provider import ModelRequest, StopReason, StreamEvent
+from agent.provider import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from agent.providers.errors import read_refusal, tells_words
 from agent.settings import ProviderSettings
 
 log = logging.getLogger(__name__)
 
 Client = TypeVar("Client")
+
+# All streams of an endpoint together are read about so often in a second. Few people read faster than
+# that, and to wake up for a chunk costs the loop several times what the chunk itself does.
+READS_PER_S = 100
+LONGEST_PAUSE_S = 0.1
 
 
 def connection_limits() -> Any:
@@ -61,6 +67,7 @@ class SdkProvider(ABC, Generic[Client]):
         self._settings = settings
         self._client: Client | None = None
         self._building = asyncio.Lock()
+        self._streams = 0  # that are open
 
     @abstractmethod
     def _build(self) -> Client:
@@ -86,6 +93,7 @@ class SdkProvider(ABC, Generic[Client]):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
         """One call; every failure of it comes out as `ProviderError`."""
         client = await self._ready()
+        self._streams += 1
         try:
             async with (
                 StreamWatch(self._settings.deadlines) as watch,
@@ -95,6 +103,8 @@ class SdkProvider(ABC, Generic[Client]):
         except DeadlineExceeded as error:
             refusal = Refusal(RefusalKind.TRANSIENT, detail=str(error))
             raise ProviderError(self.name, refusal) from error
+        finally:
+            self._streams -= 1
 
     async def _guarded(
         self, client: Client, request: ModelRequest, watch: StreamWatch
@@ -102,14 +112,27 @@ class SdkProvider(ABC, Generic[Client]):
         """The events; what the SDK or its HTTP library raises comes out as `ProviderError`."""
         try:
             async with aclosing(self._events(client, request, watch)) as events:
+                paused_at = -math.inf
                 async for event in events:
                     yield event
+                    if isinstance(event, TextDelta | ThinkingDelta):
+                        paused_at = await self._let_more_come(paused_at)
         except AnswerFailed as error:
             raise ProviderError(self.name, error.refusal) from error
         except Exception as error:  # noqa: BLE001 - all of it comes out
             # A trace would repeat the provider's own words, with the ids of accounts in them.
             cause = None if tells_words(error) else error
             raise ProviderError(self.name, await read_refusal(error)) from cause
+
+    async def _let_more_come(self, paused_at: float) -> float:
+        """Beside other streams, wait a moment, so that the next read finds several chunks; not again
+        while it has just waited, since what has come in is not held up. When it has waited last."""
+        pause_s = min((self._streams - 1) / READS_PER_S, LONGEST_PAUSE_S)
+        loop = asyncio.get_running_loop()
+        if pause_s <= 0 or loop.time() < paused_at + pause_s:
+            return paused_at
+        await asyncio.sleep(pause_s)
+        return loop.time()
 
     async def aclose(self) -> None:
         """Close the connections."""
