@@ -192,7 +192,7 @@ class Bed:
         return message
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not condition():
                 self.channel.changed.clear()
                 await self.channel.changed.wait()
