@@ -136,10 +136,10 @@ class MemoryCommands:
             return say("memory_is_off")
         if not await self._rights.is_among(policy[WHO_CAN_TEACH], message):
             return say("memory_not_taught")
-        zone = zone_of(policy)
+        said_at = min(message.sent_at, datetime.now(UTC)).astimezone(zone_of(policy))
         try:
             receipt = await self._notebook.remember(
-                chat, member(message, self._rights), text, datetime.now(zone).date()
+                chat, member(message, self._rights), text, said_at.date()
             )
         except FactsRefused as refused:
             return refusal(refused, say)

@@ -222,6 +222,15 @@ async def test_what_one_has_forgotten_hides_nothing_that_another_says_of_themsel
         assert "Ana" not in found
 
 
+async def test_what_is_remembered_has_the_day_on_which_it_was_sent(tmp_path: Path) -> None:
+    """It may have been carried out after an outage."""
+    async with bed(tmp_path) as it:
+        sent = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
+        await it.bridge.receive(replace(it.channel.message("/remember likes tea"), sent_at=sent))
+        await it.bridge.idle()
+        assert "likes tea (2026-11-20, Ana)" in await say(it, "/memory")
+
+
 async def test_an_admin_who_deletes_a_saying_of_their_own_leaves_what_others_said(
     tmp_path: Path,
 ) -> None:
