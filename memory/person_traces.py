@@ -119,7 +119,9 @@ class PersonTraces:
         def out(connection: sqlite3.Connection) -> None:
             for chat, known in copies:
                 take_out(connection, chat, copied, *known)
-                take_out_repeated(connection, chat, repeated, about.names if inside else ())
+                take_out_repeated(
+                    connection, chat, repeated, ()
+                )  # a name may be another one's there
 
         repeated = repeated_of(about, lines)
         if lines:
