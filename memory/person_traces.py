@@ -22,18 +22,19 @@ from memory import versions
 from memory.about import About, repeated_of, said_by, tells_of, without_lines
 from memory.chats import ChatPlace
 from memory.concerned import SOURCES
-from memory.copies import AllCopies, Taken, copies_of, take_out, take_out_quotes
+from memory.copies import AllCopies, Bodies, Taken, copies_of, take_out, take_out_quotes
 from memory.database import Database
 from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.files import locked, names, read, replace
 from memory.lines import dated_lines, said
 from memory.moving import drop_index
 from memory.own_names import own_names
-from memory.repeated import take_out_repeated, words_of
+from memory.repeated import Repeated, repeats_of, take_out_repeated, words_of
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
 from memory.tombstones import Forgotten
 
+_Known = tuple[Bodies, int]  # as `copies_of` and `repeats_of` find them
 TRIES = 5  # while somebody saves a file again and again
 
 
@@ -110,20 +111,27 @@ class PersonTraces:
         about = await self._about_shared(person, inside=inside)
         lines = await asyncio.to_thread(self._lines, SHARED, about)
         copied = Taken(Forgotten(frozenset(filter(None, map(said, lines)))))
-        copies = await self._database.look(
-            lambda connection: [
-                (chat, copies_of(connection, chat, copied)) for chat in _groups(connection)
+        repeated = Repeated(
+            repeated_of(about, lines)
+        )  # a name may be another one's in other groups
+
+        def found(connection: sqlite3.Connection) -> list[tuple[ChatScope, _Known, _Known]]:
+            return [
+                (
+                    chat,
+                    copies_of(connection, chat, copied),
+                    repeats_of(connection, chat, repeated),
+                )
+                for chat in _groups(connection)
             ]
-        )
+
+        known = await self._database.look(found) if lines else []
 
         def out(connection: sqlite3.Connection) -> None:
-            for chat, known in copies:
-                take_out(connection, chat, copied, *known)
-                take_out_repeated(
-                    connection, chat, repeated, ()
-                )  # a name may be another one's there
+            for chat, copies, answers in known:
+                take_out(connection, chat, copied, *copies)
+                take_out_repeated(connection, chat, repeated, *answers)
 
-        repeated = repeated_of(about, lines)
         if lines:
             await self._database.write(out)
         if not await asyncio.to_thread(self._drop, SHARED, about):
@@ -139,18 +147,20 @@ class PersonTraces:
         """The lines of the files first: as long as the rows are there, it can be done again."""
         about, _ = await self._about(person, place, inside=inside)
         scope = self._scope_of(place)
-        repeated = repeated_of(about, await asyncio.to_thread(self._lines, scope, about))
+        lines = await asyncio.to_thread(self._lines, scope, about)
+        repeated = Repeated(repeated_of(about, lines), about.names if inside else ())
+        here = ChatScope("", place.channel, place.account, place.chat)
+        answers = await self._database.look(lambda c: repeats_of(c, here, repeated))
         await asyncio.to_thread(self._drop, scope, about)
         sessions = await self._sessions(person, place)
 
         def op(connection: sqlite3.Connection) -> None:
             for session, _ in sessions:
                 erase_in_session(connection, session, person.id)
-            here = ChatScope("", place.channel, place.account, place.chat)
             # Others may have searched for it, and have quoted it.
             take_out(connection, here, AllCopies(), [], 0)
             take_out_quotes(connection, here)
-            take_out_repeated(connection, here, repeated, about.names if inside else ())
+            take_out_repeated(connection, here, repeated, *answers)
             drop_index(connection, (place.channel, place.account, place.chat))
 
         await self._database.write(op)

@@ -4,11 +4,12 @@ by a name that proves whom a text is about. What it has told in other words, wit
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agent.messages import Block, MessageFormatError, TextBlock, decode, encode
-from memory.copies import TAKEN_OUT
+from memory.clock import stamp
+from memory.copies import TAKEN_OUT, Bodies
 from memory.own_names import OwnName
 from memory.provenance import sentences
 from memory.quoting import ATTACHED, QUOTE, SPEAKER
@@ -32,30 +33,52 @@ def words_of(connection: sqlite3.Connection, runs: Iterable[str]) -> Forgotten:
     return Forgotten(frozenset(filter(tells_enough, said)))
 
 
-def take_out_repeated(
-    connection: sqlite3.Connection, chat: ChatScope, words: Forgotten, names: Sequence[OwnName]
-) -> None:
-    """Lines of the chat's answers that repeat the words or have one of the names go, and answers that
-    do are not sent again. For use inside a write, after the person's own runs have gone."""
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What goes from answers: lines that repeat the `words` or have one of the `names`."""
+
+    words: Forgotten
+    names: Sequence[OwnName] = ()
+
+    def goes(self, line: str, at: str) -> bool:
+        """Whether this line of an answer of that time does."""
+        return self.words.repeats(line) or any(name.stands_in(line, at) for name in self.names)
+
+
+def repeats_of(
+    connection: sqlite3.Connection, chat: ChatScope, what: Repeated, after: int = 0
+) -> tuple[Bodies, int]:
+    """The chat's answers beyond row `after` of which something goes, without it; the newest row looked
+    at."""
     rows = connection.execute(
         "SELECT m.id, m.body, m.created_at FROM messages m JOIN sessions s ON s.id = m.session_id"
-        " WHERE s.channel = ? AND s.account = ? AND s.chat = ? AND m.role = 'assistant'",
-        (chat.channel, chat.account, chat.chat),
-    ).fetchall()
+        " WHERE m.id > ? AND s.channel = ? AND s.account = ? AND s.chat = ?"
+        " AND m.role = 'assistant' ORDER BY m.id",
+        (after, chat.channel, chat.account, chat.chat),
+    )
+    found, newest = Bodies(), after
     for id_, body, at in rows:
-        kept = _without(str(body), _goes(words, names, str(at)))
+        newest = int(id_)
+        kept = _without(str(body), what, str(at))
         if kept is not None:
-            connection.execute("UPDATE messages SET body = ? WHERE id = ?", (kept, id_))
-    now = max((str(row[2]) for row in rows), default="")
-    goes = _goes(words, names, now)
-    withdraw(connection, replies_that_say(connection, chat, goes), ())
+            found.append((newest, kept))
+    return found, newest
 
 
-def _goes(words: Forgotten, names: Sequence[OwnName], at: str) -> Callable[[str], bool]:
-    return lambda line: words.repeats(line) or any(name.stands_in(line, at) for name in names)
+def take_out_repeated(
+    connection: sqlite3.Connection, chat: ChatScope, what: Repeated, known: Bodies, after: int
+) -> None:
+    """Store what `repeats_of` has found up to row `after`, and the same of what came later; answers
+    that repeat it are not sent again. For use inside a write."""
+    later, _ = repeats_of(connection, chat, what, after)
+    connection.executemany(
+        "UPDATE messages SET body = ? WHERE id = ?", [(body, id_) for id_, body in (*known, *later)]
+    )
+    replies = replies_that_say(connection, chat, lambda line: what.goes(line, stamp()))
+    withdraw(connection, replies, ())
 
 
-def _without(body: str, goes: Callable[[str], bool]) -> str | None:
+def _without(body: str, what: Repeated, at: str) -> str | None:
     """The message without these lines; None where nothing goes."""
     try:
         message = decode(body)
@@ -65,7 +88,7 @@ def _without(body: str, goes: Callable[[str], bool]) -> str | None:
     for block in message.blocks:
         if isinstance(block, TextBlock):
             lines = block.text.split("\n")
-            kept = [line for line in lines if not goes(line)]
+            kept = [line for line in lines if not what.goes(line, at)]
             if len(kept) < len(lines):
                 block = replace(block, text="\n".join(kept) if any(kept) else TAKEN_OUT)
         blocks.append(block)
