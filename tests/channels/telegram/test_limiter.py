@@ -288,6 +288,30 @@ def test_the_answer_to_a_press_never_waits() -> None:
     assert in_virtual_time(main) == [0.5, 0.5]
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "handed_on"),
+    [
+        ("sendMessage", {"message_id": 7, "text": "Low tide."}),
+        ("editMessageText", True),
+        ("editMessageReplyMarkup", True),
+    ],
+)
+def test_of_the_message_that_comes_back_no_more_is_handed_on_than_somebody_reads(
+    endpoint: str, handed_on: Any
+) -> None:
+    async def callback() -> dict[str, Any]:
+        question = {"message_id": 6, "text": "How is the tide?"}
+        return {"message_id": 7, "text": "Low tide.", "reply_to_message": question}
+
+    async def main() -> Any:
+        limiter = Limiter(Moves())
+        return await limiter.process_request(
+            callback, (), {}, endpoint, {"chat_id": PRIVATE}, "answer"
+        )
+
+    assert in_virtual_time(main) == handed_on
+
+
 def test_other_refusals_are_raised_at_once() -> None:
     async def main() -> None:
         telegram = Telegram()
