@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -133,6 +133,22 @@ def test_no_words_can_imitate_a_heading_or_a_speaker(text: str, title: str) -> N
         assert heads.count(f"### {NOT_SAID}") == 1
         assert all(note.who == "Ana" for note in notes(entry.text, entry.day) if note.who)
         assert not any(note.text == "by nobody" for note in notes(entry.text, entry.day))
+
+
+@pytest.mark.parametrize(
+    ("heading", "zone"),
+    [
+        ("## 12:10–12:20 · conversation 3, messages 10–11", None),  # of an earlier version
+        ("## 12:10–12:20 UTC · conversation 3, messages 10–11", UTC),
+        (
+            "## 12:10–12:20 UTC-09:30 · conversation 3, messages 10–11",
+            timezone(-timedelta(hours=9, minutes=30)),
+        ),
+        ("## 12:10–12:20 UTC+99:99 · conversation 3, messages 10–11", None),  # by hand
+    ],
+)
+def test_an_entry_is_known_by_its_heading(heading: str, zone: tzinfo | None) -> None:
+    assert spans(f"x\n{heading}\n") == [Span(3, 10, 11, "12:10", zone)]
 
 
 # Which day ------------------------------------------------------------------------------------------
