@@ -51,7 +51,8 @@ class Notebook:
         Raises `FactsRefused`. What was forgotten is written again only where the person does it
         themselves: without a run."""
         forgotten = await self.tombstones.of(chat.scope)
-        if by.run_id is not None and forgotten.covers(text, by.name):
+        again = forgotten.covers(text, by.name)
+        if again and not await self._may_bring_back(chat, by, text):
             raise FactsRefused("forgotten")
         if instead_of is None:
             fact = await self.files.add(chat.scope, day, by.name, text)
@@ -78,6 +79,15 @@ class Notebook:
             )
             raise FactsRefused("forgotten")
         return done
+
+    async def _may_bring_back(self, chat: ChatScope, by: Member, text: str) -> bool:
+        """Whoever had it forgotten, without a run; in a group its admins as well."""
+        if by.run_id is not None:
+            return False
+        if chat.scope.startswith(PERSON):
+            return True
+        others = await self.tombstones.of_others(chat.scope, by.person)
+        return not others.covers(text, by.name) or await by.may_change_all()
 
     async def take_back(self, chat: ChatScope, by: Member, change_id: int) -> None:
         """One change alone. Raises `FactsRefused`: it is somebody else's, or something was changed

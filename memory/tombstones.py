@@ -145,6 +145,17 @@ class Tombstones:
         """What the scope is not to be told again."""
         return forgotten_of(await self._database.read(f"{_OF} AND undone = 0", (scope,)))
 
+    async def of_others(self, scope: str, person: str) -> Forgotten:
+        """As `of`, what somebody else than this person has had forgotten."""
+        own = (
+            "SELECT 1 FROM memory_changes c WHERE c.scope = tombstones.scope"
+            " AND c.hash = tombstones.hash AND c.kind = 'forgotten' AND c.person = ?"
+        )
+        rows = await self._database.read(
+            f"{_OF} AND undone = 0 AND NOT EXISTS ({own})", (scope, person)
+        )
+        return forgotten_of(rows)
+
     async def for_nights(self, scope: str) -> Forgotten:
         """The same, and what somebody has taken back: no night adds it."""
         forgotten = await self.of(scope)

@@ -222,6 +222,22 @@ async def test_what_one_has_forgotten_hides_nothing_that_another_says_of_themsel
         assert "Ana" not in found
 
 
+async def test_what_one_has_forgotten_of_themselves_another_member_cannot_bring_back(
+    tmp_path: Path,
+) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path) as it:
+        await say(it, "/remember Ana is pregnant", person="ana", **team)
+        await say(it, "/forget 1", person="ana", **team)
+        told = await say(it, "/remember ana is pregnant", person="bo", **team)
+        assert told.startswith("This was forgotten for good. Only whoever had it forgotten")
+        assert "Remembered" in await say(it, "/remember likes tea", person="bo", **team)
+        assert "Remembered" in await say(it, "/remember Ana is pregnant", person="ana", **team)
+        await say(it, "/forget 2", person="ana", **team)
+        it.channel.admins = {"bo"}
+        assert "Remembered" in await say(it, "/remember Ana is pregnant!", person="bo", **team)
+
+
 async def test_what_is_remembered_has_the_day_on_which_it_was_sent(tmp_path: Path) -> None:
     """It may have been carried out after an outage."""
     async with bed(tmp_path) as it:
