@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -102,8 +102,7 @@ class Notebook:
             raise FactsRefused("changed_since")
         if change.kind == "remembered":
             await self.files.remove(chat.scope, [change.number])
-            text, whose = normalised(now.text), () if chat.scope.startswith(PERSON) else (now.who,)
-            await self._database.write(lambda c: bury(c, chat.scope, [text], whose, undone=True))
+            await self._bury(chat, [now])
         elif await self.authors.is_newest(chat, change):
             await self.files.undo(chat.scope)
         else:
@@ -128,8 +127,20 @@ class Notebook:
         self, chat: ChatScope, changed: tuple[Lines, Lines]
     ) -> tuple[list[Fact], list[Fact]]:
         before, after = (facts(lines) for lines in changed)
+        gone = [fact for fact in before if fact not in after]
+        await self._bury(chat, gone)
         await self.refresh(chat)
-        return [f for f in before if f not in after], [f for f in after if f not in before]
+        return gone, [fact for fact in after if fact not in before]
+
+    async def _bury(self, chat: ChatScope, gone: Sequence[Fact]) -> None:
+        """No night adds these again."""
+
+        def op(connection: sqlite3.Connection) -> None:
+            for fact in gone:
+                whose = () if chat.scope.startswith(PERSON) else (fact.who,)
+                bury(connection, chat.scope, [normalised(fact.text)], whose, undone=True)
+
+        await self._database.write(op)
 
     async def refresh(self, chat: ChatScope) -> None:
         """The next turn of each of the chat's sessions sees the memory as it is then."""

@@ -276,10 +276,13 @@ async def test_what_was_taken_back_is_not_added_by_a_night_but_by_the_person(
         await press(it, "Undo")
         account = it.channel.message("").address.account
         scope, stones = f"person:fake:{account}:1", it.services.notebook.tombstones
+        await say(it, "/remember has a cat")
+        await say(it, "/memory undo")
+        assert (await stones.for_nights(scope)).covers("I have a cat")
         assert (await stones.for_nights(scope)).covers("likes tea")
         assert not (await stones.of(scope)).sayings
         await say(it, "/remember likes tea")
-        assert not (await stones.for_nights(scope)).sayings
+        assert not (await stones.for_nights(scope)).covers("likes tea")
 
 
 async def test_undo_under_a_receipt_takes_back_that_change_alone(tmp_path: Path) -> None:
