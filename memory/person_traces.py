@@ -28,8 +28,14 @@ from memory.erasing import erase_in_session, erase_person, runs_of
 from memory.files import locked, names, read, replace
 from memory.lines import dated_lines, said
 from memory.moving import drop_index
-from memory.own_names import own_names
-from memory.repeated import Repeated, repeats_of, take_out_repeated, words_of
+from memory.own_names import names_of, own_names
+from memory.repeated import (
+    Repeated,
+    drop_tombstones,
+    repeats_of,
+    take_out_repeated,
+    words_of,
+)
 from memory.scopes import CHANGES, FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import drop_shared_index
 from memory.tombstones import Forgotten
@@ -131,9 +137,10 @@ class PersonTraces:
             for chat, copies, answers in known:
                 take_out(connection, chat, copied, *copies)
                 take_out_repeated(connection, chat, repeated, *answers)
+            called = names_of(connection, person.channel, person.id)
+            drop_tombstones(connection, SHARED, repeated, called)
 
-        if lines:
-            await self._database.write(out)
+        await self._database.write(out)
         if not await asyncio.to_thread(self._drop, SHARED, about):
             return
 
@@ -161,6 +168,8 @@ class PersonTraces:
             take_out(connection, here, AllCopies(), [], 0)
             take_out_quotes(connection, here)
             take_out_repeated(connection, here, repeated, *answers)
+            called = names_of(connection, person.channel, person.id)
+            drop_tombstones(connection, scope, repeated, called)
             drop_index(connection, (place.channel, place.account, place.chat))
 
         await self._database.write(op)

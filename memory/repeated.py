@@ -16,7 +16,7 @@ from memory.quoting import ATTACHED, QUOTE, SPEAKER
 from memory.scopes import ChatScope
 from memory.tombstones import Forgotten, tells_enough
 from memory.withdrawn import replies_that_say, withdraw
-from memory.words import normalised
+from memory.words import contains, normalised
 
 
 def words_of(connection: sqlite3.Connection, runs: Iterable[str]) -> Forgotten:
@@ -76,6 +76,23 @@ def take_out_repeated(
     )
     replies = replies_that_say(connection, chat, lambda line: what.goes(line, stamp()))
     withdraw(connection, replies, ())
+
+
+def drop_tombstones(
+    connection: sqlite3.Connection, scope: str, what: Repeated, called: Iterable[str]
+) -> None:
+    """What was forgotten or taken back of somebody who is `called` so goes, and of nobody in particular
+    what repeats it: its words would stay. For use inside a write."""
+    mine = {normalised(name) for name in called}
+    proven = {normalised(name.name) for name in what.names if name.tells}
+    rows = connection.execute("SELECT hash, words, whose FROM tombstones WHERE scope = ?", (scope,))
+    for hashed, words, whose in rows.fetchall():
+        names = {name for name in str(whose).split("\n") if name}
+        about = any(contains(str(words), name) for name in proven)
+        if names & mine or about or (not names and what.words.repeats(str(words))):
+            connection.execute(
+                "DELETE FROM tombstones WHERE scope = ? AND hash = ?", (scope, hashed)
+            )
 
 
 def _without(body: str, what: Repeated, at: str) -> str | None:

@@ -236,6 +236,20 @@ async def test_what_others_have_quoted_goes_from_their_questions(tmp_path: Path)
         assert "what of gulls?" in str(it.said()), "the question itself stays"
 
 
+async def test_what_was_forgotten_or_taken_back_of_somebody_goes_with_them(tmp_path: Path) -> None:
+    async with bed(tmp_path, []) as it:
+        it.channel.admins = {"cleo"}
+        await it.ask(f"/remember keeps a {MINE}", person="ana", **TEAM)
+        await it.ask("/memory undo", person="cleo", **TEAM)
+        await it.ask(f"/remember Ana likes {MINE} soup", person="bo", **TEAM)
+        await it.ask("/forget 1", person="cleo", **TEAM)
+        await it.ask(f"/remember likes {OTHERS}", person="bo", **TEAM)
+        await it.ask("/forget 1", person="bo", **TEAM)
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        (row,) = await it.database.read("SELECT words FROM tombstones")
+        assert OTHERS in row[0]
+
+
 async def test_what_answers_to_others_have_repeated_goes_line_by_line(tmp_path: Path) -> None:
     """Word by word, or by the name; in the notes of the bot's answers as well."""
     told = f"She said: I keep a {MINE} in the cellar.\nThat was all."
