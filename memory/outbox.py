@@ -126,20 +126,21 @@ class Outbox:
 
     async def get(self, reply: int) -> OutboxReply:
         """A stored reply. Raises `StoreError` when there is none."""
-        rows = await self._database.read(f"{_REPLY} {_PLACE} WHERE o.id = ?", (reply,))
-        if not rows:
-            raise StoreError(f"the outbox has no reply {reply}")
-        return await self._whole(rows[0])
+        return await self._database.look(lambda connection: find_reply(connection, reply))
 
     async def open_replies(self, channels: Sequence[str]) -> list[OutboxReply]:
         """What an earlier process has left, oldest first."""
         marks = ", ".join("?" for _ in channels)
-        rows = await self._database.read(
+        sql = (
             f"{_REPLY} INDEXED BY outbox_open {_PLACE} WHERE o.state = 'open'"
-            f" AND s.channel IN ({marks}) ORDER BY o.id",
-            tuple(channels),
+            f" AND s.channel IN ({marks}) ORDER BY o.id"
         )
-        return [await self._whole(row) for row in rows]
+
+        def op(connection: sqlite3.Connection) -> list[OutboxReply]:
+            rows = connection.execute(sql, tuple(channels)).fetchall()
+            return [_whole(connection, row) for row in rows]
+
+        return await self._database.look(op)
 
     async def take_unreachable(self, channel: str, account: str, chat: str) -> list[OutboxReply]:
         """The replies that were closed since the chat could not be reached, each once. Of those alone
@@ -159,32 +160,16 @@ class Outbox:
 
     async def last_answer(self, session: int) -> OutboxReply | None:
         """The newest answer of a run in the session."""
-        rows = await self._database.read(
-            f"{_REPLY} {_PLACE} WHERE o.session_id = ? AND EXISTS"  # noqa: S608 - a constant
-            " (SELECT 1 FROM runs r WHERE r.run_id = o.key) ORDER BY o.id DESC LIMIT 1",
-            (session,),
-        )
-        return await self._whole(rows[0]) if rows else None
 
-    async def _whole(self, row: sqlite3.Row) -> OutboxReply:
-        parts = await self._database.read(
-            "SELECT body, state, message_id FROM outbox_parts WHERE reply_id = ? ORDER BY number",
-            (row["id"],),
-        )
-        place = SessionPlace(
-            row["session_key"], row["channel"], row["account"], row["chat"], row["thread"]
-        )
-        return OutboxReply(
-            int(row["id"]),
-            row["key"],
-            place,
-            bool(row["private"]),
-            row["reply_to"],
-            row["language"],
-            row["preview_id"],
-            bool(row["halted"]),
-            tuple(StoredPart(*part) for part in parts),
-        )
+        def op(connection: sqlite3.Connection) -> OutboxReply | None:
+            row = connection.execute(
+                f"{_REPLY} {_PLACE} WHERE o.session_id = ? AND EXISTS"  # noqa: S608 - a constant
+                " (SELECT 1 FROM runs r WHERE r.run_id = o.key) ORDER BY o.id DESC LIMIT 1",
+                (session,),
+            ).fetchone()
+            return None if row is None else _whole(connection, row)
+
+        return await self._database.look(op)
 
 
 def put_reply(connection: sqlite3.Connection, session: int, reply: NewReply) -> int:
@@ -212,3 +197,32 @@ def put_reply(connection: sqlite3.Connection, session: int, reply: NewReply) -> 
         [(id_, number, body) for number, body in enumerate(reply.parts)],
     )
     return id_
+
+
+def find_reply(connection: sqlite3.Connection, reply: int) -> OutboxReply:
+    """A stored reply. Raises `StoreError` when there is none. For use inside a look or a write."""
+    row = connection.execute(f"{_REPLY} {_PLACE} WHERE o.id = ?", (reply,)).fetchone()
+    if row is None:
+        raise StoreError(f"the outbox has no reply {reply}")
+    return _whole(connection, row)
+
+
+def _whole(connection: sqlite3.Connection, row: sqlite3.Row) -> OutboxReply:
+    parts = connection.execute(
+        "SELECT body, state, message_id FROM outbox_parts WHERE reply_id = ? ORDER BY number",
+        (row["id"],),
+    )
+    place = SessionPlace(
+        row["session_key"], row["channel"], row["account"], row["chat"], row["thread"]
+    )
+    return OutboxReply(
+        int(row["id"]),
+        row["key"],
+        place,
+        bool(row["private"]),
+        row["reply_to"],
+        row["language"],
+        row["preview_id"],
+        bool(row["halted"]),
+        tuple(StoredPart(*part) for part in parts),
+    )

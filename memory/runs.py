@@ -18,11 +18,12 @@ from memory.conversations import APPEND, LEAVE_OUT, message_row
 from memory.copies import Taken, take_out
 from memory.database import Database
 from memory.inbox import InboxKey
-from memory.outbox import NewReply, put_reply
+from memory.outbox import NewReply, OutboxReply, find_reply, put_reply
 from memory.provenance import Whose
 from memory.resting import said_by_others
 from memory.scopes import ChatScope
 from memory.tombstones import forgotten_in
+from memory.usage import UsageRow, settle_calls
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -69,7 +70,8 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """What a run leaves. `messages`: its own, with their ordinals; `left_out`: a run that leaves the
-    context with it; `scope`: the memory that it saw."""
+    context with it; `scope`: the memory that it saw; `calls`: its model calls, booked already or
+    not."""
 
     session: int
     run_id: str
@@ -78,6 +80,7 @@ class Settlement:
     inbox_ids: Sequence[int]
     left_out: str | None = None
     scope: str = ""
+    calls: Sequence[UsageRow] = ()
 
 
 class Runs:
@@ -203,12 +206,13 @@ class Runs:
 
         await self._database.write(op)
 
-    async def settle(self, settlement: Settlement, reply: NewReply) -> int:
-        """The run is over, and its reply is in the outbox; that row's id. Idempotent."""
+    async def settle(self, settlement: Settlement, reply: NewReply) -> OutboxReply:
+        """The run is over, and its reply, as it is returned, in the outbox. Idempotent."""
         run, now = settlement, stamp()
         rows = [message_row(run.session, run.run_id, n, message) for n, message in run.messages]
 
-        def op(connection: sqlite3.Connection) -> int:
+        def op(connection: sqlite3.Connection) -> OutboxReply:
+            settle_calls(connection, run.run_id, run.calls)
             connection.executemany(APPEND, rows)
             connection.executemany(
                 "UPDATE inbox SET state = 'done', outcome = ?, done_at = ?"
@@ -222,7 +226,7 @@ class Runs:
             if run.left_out is not None:
                 connection.execute(LEAVE_OUT, (run.left_out, run.session, now))
             _forget_again(connection, run, now)
-            return put_reply(connection, run.session, reply)
+            return find_reply(connection, put_reply(connection, run.session, reply))
 
         return await self._database.write(op)
 

@@ -116,22 +116,11 @@ class UsageStore:
     async def book(self, rows: Sequence[UsageRow]) -> None:
         """Store calls, those that were reserved with what they used in the end. Idempotent on (run,
         number)."""
-        now = datetime.now(UTC)
+        await self._database.write(lambda connection: _book_all(connection, rows))
 
-        def op(connection: sqlite3.Connection) -> None:
-            for row in rows:
-                _book(connection, row, now)
-
-        await self._database.write(op)
-
-    async def settle(self, run_id: str) -> None:
-        """The run is over: a call of it that is still reserved was not heard of again, and stays
-        booked as it was estimated."""
-
-        def op(connection: sqlite3.Connection) -> None:
-            connection.execute(f"{_AS_ESTIMATED} AND run_id = ?", (run_id,))
-
-        await self._database.write(op)
+    async def settle(self, run_id: str, rows: Sequence[UsageRow]) -> None:
+        """The run is over, and these are its calls: see `settle_calls`."""
+        await self._database.write(lambda connection: settle_calls(connection, run_id, rows))
 
     async def settle_all(self) -> int:
         """At a start: the same for all runs, whose process has died; how many calls."""
@@ -187,6 +176,19 @@ class UsageStore:
         )
         calls, *counts = (int(value) for value in rows[0])
         return calls, Usage(counts[0], counts[1], counts[2], counts[3], bool(counts[4]))
+
+
+def settle_calls(connection: sqlite3.Connection, run_id: str, rows: Sequence[UsageRow]) -> None:
+    """Book what a run that is over has called. A call of it that is still reserved then was not heard
+    of again, and stays booked as it was estimated. For use inside a write."""
+    _book_all(connection, rows)
+    connection.execute(f"{_AS_ESTIMATED} AND run_id = ?", (run_id,))
+
+
+def _book_all(connection: sqlite3.Connection, rows: Sequence[UsageRow]) -> None:
+    now = datetime.now(UTC)
+    for row in rows:
+        _book(connection, row, now)
 
 
 def _book(connection: sqlite3.Connection, row: UsageRow, now: datetime) -> None:

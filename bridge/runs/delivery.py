@@ -211,7 +211,7 @@ class Deliveries:
             run.preview_id,
         )
         over = Settlement(lost.session, run.run_id, "cancelled", end, ())
-        stored = await self._outbox.get(await self._runs.settle(over, reply))
+        stored = await self._runs.settle(over, reply)
         async with self.in_order(to):
             await self.deliver(stored, sink, journal, None)
             await self.close(stored, sink, journal)

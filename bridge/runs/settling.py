@@ -194,7 +194,7 @@ class Settling:
 
     async def _leave_open(self) -> None:
         """The rows stay open, and nothing is left in the chat."""
-        await self._quietly(self._book_calls())
+        await self._quietly(self._services.usage.settle(self._plan.run_id, self._calls()))
         await self._quietly(self._withdraw())
         await self._quietly(self._sink.discard())
 
@@ -215,14 +215,10 @@ class Settling:
     async def _stored(self, outcome: Outcome, parts: tuple[str, ...]) -> OutboxReply:
         """The reply in the outbox, with all that the run leaves. Nothing goes out before: what is not
         stored would come twice."""
-        services = self._services
-
-        async def store() -> OutboxReply:
-            await self._book_calls()
-            row = await services.runs.settle(self._settlement(outcome), self._reply(outcome, parts))
-            return await services.outbox.get(row)
-
-        return await self._once_stored(store)
+        runs = self._services.runs
+        return await self._once_stored(
+            lambda: runs.settle(self._settlement(outcome), self._reply(outcome, parts))
+        )
 
     async def _once_stored(self, store: Callable[[], Awaitable[T]]) -> T:
         """What `store` returns, tried again as long as the store cannot write; the chat is told
@@ -252,6 +248,7 @@ class Settling:
             plan.inbox_ids,
             self._worse_attempt(outcome),
             self._services.memory.sharing.scope(plan.question.newest.address),
+            self._calls(),
         )
 
     def _own_messages(self, outcome: Outcome) -> list[tuple[int, Message]]:
@@ -291,11 +288,10 @@ class Settling:
             halted=stoppable and self._token.cancelled,
         )
 
-    async def _book_calls(self) -> None:
+    def _calls(self) -> Sequence[UsageRow]:
         """Every call again: those that were cancelled are not booked yet."""
         calls = self._ran.agent.calls if self._ran.agent is not None else []
-        await self._services.usage.book([self._usage_row(call) for call in calls])
-        await self._services.usage.settle(self._plan.run_id)
+        return [self._usage_row(call) for call in calls]
 
     async def _deliver(self, outcome: Outcome, reply: OutboxReply) -> None:
         stoppable = outcome.ending != "cancelled"

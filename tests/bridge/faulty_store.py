@@ -22,7 +22,9 @@ async def full(database: Database, path: Path) -> AsyncGenerator[None]:
     try:
         yield
     finally:
-        await _pragma(database, f"max_page_count = {_UNLIMITED}")
+        # Not by a write, which would fail with one that it shares a transaction with.
+        unlimited = f"PRAGMA max_page_count = {_UNLIMITED}"
+        await database._writer.run(lambda connection: connection.execute(unlimited).fetchall())
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@ is stored."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,14 +51,26 @@ async def plan(
 ) -> list[str]:
     """The steps of the queries that `ask` leads to."""
     asked: list[tuple[str, Iterable[Any]]] = []
-    read = database.read
+    read, look = database.read, database.look
 
     async def noted(sql: str, parameters: Iterable[Any] = ()) -> Any:
         asked.append((sql, parameters))
         return await read(sql, parameters)
 
+    class Noting:
+        def __init__(self, connection: sqlite3.Connection) -> None:
+            self._connection = connection
+
+        def execute(self, sql: str, parameters: Iterable[Any] = ()) -> sqlite3.Cursor:
+            asked.append((sql, parameters))
+            return self._connection.execute(sql, tuple(parameters))
+
+    async def noted_look(operation: Callable[[Any], Any]) -> Any:
+        return await look(lambda connection: operation(Noting(connection)))
+
     with monkeypatch.context() as patched:
         patched.setattr(database, "read", noted)
+        patched.setattr(database, "look", noted_look)
         await ask(database)
     return [
         row["detail"]

@@ -99,7 +99,7 @@ async def test_what_a_dead_process_had_reserved_stays_booked_as_estimated(
     usage = UsageStore(database)
     await usage.reserve(await row(database, "dead"))
     await usage.reserve(await row(database, "over"))
-    await usage.settle("over")
+    await usage.settle("over", ())
     assert await usage.settle_all() == 1
     found = await database.read("SELECT DISTINCT outcome, estimated FROM usage")
     assert [tuple(one) for one in found] == [("failed", 1)]
