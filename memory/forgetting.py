@@ -168,10 +168,11 @@ class Forgetting:
     ) -> frozenset[str]:
         """The names of the one among others who forgets what is their own; empty where it is to be
         forgotten whoever says it."""
-        if chat.scope.startswith(PERSON) or not all(
-            [await self._is_own(chat, by, *each) for each in chosen]
-        ):
+        if chat.scope.startswith(PERSON):
             return frozenset()
+        for each in chosen:
+            if not await self._is_own(chat, by, *each):
+                return frozenset()
         known = await self._database.look(lambda c: names_of(c, chat.channel, by.person))
         return frozenset(map(normalised, {by.name, *known})) - {""}
 
@@ -232,7 +233,9 @@ class Forgetting:
                 raise FactsRefused("not_yours", ref.number)
 
     async def _is_own(self, chat: ChatScope, by: Member, ref: Ref, text: str) -> bool:
-        """Whether they have said it, or it is about them."""
+        """Whether they have said it, or it is about them; in a private chat all is."""
+        if chat.scope.startswith(PERSON):
+            return True
         if await self._authors.has_said(chat, by, said(text)):
             return True
         known = facts(await self._files.load(chat.scope)) if ref.number else []
