@@ -208,11 +208,17 @@ class ModelCalls:
     # Another try ----------------------------------------------------------------------------------
 
     async def _wait(self, refusal: Refusal, retries: int) -> bool:
-        """Wait for the next try; false when there is none."""
+        """Wait for the next try; false when there is none. Raises `ProviderDown` where nobody else can
+        be asked meanwhile."""
         wait = wait_s(refusal, retries, random.random)
         if wait is None:
             return False
-        self._ports.health.admit(self.model.provider.name)
+        try:
+            self._ports.health.admit(self.model.provider.name)
+        except ProviderDown:
+            if len(self._models) > 1:
+                return False
+            raise
         self._ports.emit(Retrying(wait, refusal.kind))
         await self._ports.sleep(wait)
         return True

@@ -302,6 +302,19 @@ async def test_a_fallback_answers_while_the_first_provider_is_down(tmp_path: Pat
         assert len(it.provider.requests) == 1, "it is not asked while it is down"
 
 
+async def test_a_fallback_answers_also_when_the_next_try_comes_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.runs.outage.PAUSES_S", (0.0, 1000.0))
+    monkeypatch.setattr("agent.retry.WAITS_S", dict.fromkeys(RefusalKind, (0.0, 0.0, 0.0)))
+    other = ScriptedProvider(["one", "two", "three"])
+    other.name = "other"
+    silent = ProviderError("scripted", Refusal(RefusalKind.TRANSIENT, 503))
+    async with bed(tmp_path, [silent] * (FAILURES + 1), fallbacks=[other]) as it:
+        assert [await it.ask(text) for text in ("hi", "again", "more")] == ["one", "two", "three"]
+        assert len(it.provider.requests) == FAILURES + 1, "the second question was the next try"
+
+
 async def test_an_unclear_refusal_does_not_end_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.runs.outage.PAUSES_S", (0,))
     outages = Outages(lambda _: None)
