@@ -23,10 +23,11 @@ refused the group; `outsider`: a guest, another organisation, or a channel that 
 class ChannelAccess:
     """One channel's rules from the configuration.
 
-    `owners`, and `allowed` people and chats, by id. `open`: everybody may talk. `members_of`: chats
-    whose members may talk, there and in private (an empty one: the workspace's full members). `guests`,
-    `other_organizations`, `shared_channels`: let in like full members and inner channels. `terminal`:
-    whoever sits at it owns the bot. `managers`: people, and Slack's user groups, who may set limits.
+    `owners`, and `allowed` people (in private) and chats, by id. `open`: everybody may talk.
+    `members_of`: chats whose members may talk, there and in private (an empty one: the workspace's full
+    members). `guests`, `other_organizations`, `shared_channels`: let in like full members and inner
+    channels. `terminal`: whoever sits at it owns the bot. `managers`: people, and Slack's user groups,
+    who may set limits.
     """
 
     owners: frozenset[str] = frozenset()
@@ -127,7 +128,7 @@ class Access:
         rules = self.rules(address.channel)
         if not address.private and self.group_state(address) == "refused":
             return "shut_out"
-        if rules.open or sender.id in rules.allowed:
+        if rules.open:
             return "yes"
         return await self._alone(address, sender) if address.private else self._in_group(address)
 
@@ -155,9 +156,10 @@ class Access:
 
     async def _alone(self, address: Address, sender: Sender) -> Verdict:
         """In a private chat."""
-        if self._people.get((address.channel, sender.id)) == "in":
-            return "yes"
         rules = self.rules(address.channel)
+        let_in = self._people.get((address.channel, sender.id)) == "in"
+        if let_in or sender.id in rules.allowed:
+            return "yes"
         groups = {self.current(address.channel, group) for group in rules.members_of}
         member = await self._members.is_in_one(address, groups, sender.id)
         if member is None:
@@ -165,7 +167,7 @@ class Access:
         return "yes" if member else "unknown"
 
     def _in_group(self, address: Address) -> Verdict:
-        """A right in private opens no group."""
+        """A right in private opens no group, nor does an id of a person in the configuration."""
         return "yes" if self.lets_in(address) else "unknown"
 
     def is_shut_out(self, channel: str, person: str) -> bool:

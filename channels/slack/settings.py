@@ -70,7 +70,7 @@ class SlackSettings(BaseModel):
     )
     allowed: tuple[PersonOrChatId, ...] = Field(
         default=(),
-        description="Ids of people (U…) and channels (C…) that may use the bot; none.",
+        description="Ids of people (U…), in private, and of channels (C…); none.",
     )
     managers: tuple[PersonOrGroupId, ...] = Field(
         default=(),

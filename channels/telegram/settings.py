@@ -49,7 +49,7 @@ class TelegramSettings(BaseModel):
     )
     allowed: tuple[PersonOrChatId, ...] = Field(
         default=(),
-        description="Numeric ids of people and of chats (negative) that may use the bot; none.",
+        description="Numeric ids of people, in private, and of groups (negative); none.",
     )
     access: Literal["listed", "open"] = Field(
         default="listed",

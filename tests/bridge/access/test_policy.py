@@ -69,6 +69,16 @@ async def test_guests_and_others_are_out_unless_the_operator_says_so(world: Worl
     assert await world.verdict(ChannelAccess(allowed=frozenset({"gus"})), "gus") == "yes"
 
 
+async def test_the_id_of_a_person_in_the_configuration_opens_no_group(world: World) -> None:
+    world.channel.membership.standings = {"gus": "guest"}
+    listed = ChannelAccess(allowed=frozenset({"ana", "gus"}))
+    for person in ("ana", "gus"):
+        assert await world.verdict(listed, person) == "yes"
+        assert await world.verdict(listed, person, GROUP) == "unknown"
+        both = replace(listed, allowed=listed.allowed | {"team"})
+        assert await world.verdict(both, person, GROUP) == "yes"
+
+
 async def test_a_shared_channel_is_out_unless_the_operator_says_so(world: World) -> None:
     world.channel.membership.shared = {"team"}
     listed = frozenset({"team", "ana"})
