@@ -17,7 +17,7 @@ PERIOD_S = 0.005
 async def main() -> None:
     """Answer until standard input ends."""
     late_ms: list[float] = []
-    beating = asyncio.create_task(_beat(late_ms))
+    beating = asyncio.create_task(beat(late_ms))
     try:
         while await asyncio.to_thread(sys.stdin.readline):
             print(json.dumps({"late_ms": late_ms}), flush=True)
@@ -26,7 +26,8 @@ async def main() -> None:
         beating.cancel()
 
 
-async def _beat(late_ms: list[float]) -> None:
+async def beat(late_ms: list[float]) -> None:
+    """Note, until cancelled, how late each wake-up of this loop is."""
     while True:
         due = time.monotonic() + PERIOD_S
         await asyncio.sleep(PERIOD_S)

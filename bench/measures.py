@@ -85,8 +85,9 @@ class Bench:
         """What the bot adds to a message on its way in and on its way out, many chats talking.
 
         With `load_others_cpu` above a tenth of a core, or much `load_waited_for_core`, the latencies
-        are the machine's (see `bench.machine`). `load_gc_longest_ms`: the longest pause of the bot
-        for its garbage.
+        are the machine's (see `bench.machine`); `load_servers_late_p99_ms` is what the servers may
+        have added to both (see `bench.load`). `load_gc_longest_ms`: the longest pause of the bot for
+        its garbage.
         """
         size = self.size
         with self.bot("anthropic") as bot, Child("bench.idle") as idle:
@@ -115,6 +116,7 @@ class Bench:
             "load_cpu_per_turn_ms": Measure(1000 * (used["cpu_s"] - before) / found["asked"], "ms"),
             "load_gc_longest_ms": Measure(1000 * used["gc_longest_s"], "ms"),
             "load_rss_mb": Measure(rss_mb, "MB"),
+            "load_servers_late_p99_ms": Measure(percentile(found["late"], 99), "ms"),
             **disturbed,
         }
 
@@ -180,7 +182,7 @@ class Bench:
         """The least CPU seconds of a question in a chat of its own."""
         spent = []
         for _ in range(self.size.repeats):
-            chat, self._numbers = self._numbers % 50, self._numbers + 1
+            chat, self._numbers = self._numbers, self._numbers + 1
             before = float(bot.ask()["cpu_s"])
             self.servers.ask(120, do="question", chars=chars, chunks=chunks, chat=chat)
             time.sleep(0.3)  # what comes after the last message: storing, closing

@@ -26,7 +26,7 @@ from tests.servers.slack import SlackServer
 from tests.servers.telegram import TelegramServer
 
 Json = dict[str, Any]
-PEOPLE = 50  # on each platform
+IN_TELEGRAM, IN_SLACK = 40, 60  # people (see `bench.load`)
 SHORT = long_text(120, 20)
 PAUSE_S = 0.01  # before each chunk of a short answer
 _WANTED = re.compile(r"answer (\d+) in (\d+)")
@@ -62,9 +62,9 @@ class Servers:
 
     def open_chats(self) -> None:
         """A private chat for everybody."""
-        ids = range(1, PEOPLE + 1)
-        self.tg_people = [self.telegram.user(f"T{n}", language_code="en") for n in ids]
-        self.sl_people = [self.slack.user(f"S{n}", locale="en-US") for n in ids]
+        telegram, slack = range(1, IN_TELEGRAM + 1), range(1, IN_SLACK + 1)
+        self.tg_people = [self.telegram.user(f"T{n}", language_code="en") for n in telegram]
+        self.sl_people = [self.slack.user(f"S{n}", locale="en-US") for n in slack]
         self.tg_chats = [self.telegram.private(person) for person in self.tg_people]
         self.sl_chats = [self.slack.dm(person) for person in self.sl_people]
 
@@ -114,7 +114,7 @@ class Servers:
 
     async def question(self, chars: int, chunks: int, chat: int) -> Json:
         """Ask for an answer of that length in a chat; returns when all of it is shown there."""
-        place = self.tg_chats[chat]
+        place = self.tg_chats[chat % IN_TELEGRAM]
         before = len(place.bot_messages)
         place.send(f"answer {chars} in {chunks}")
         least = chars * 0.97  # blanks at the cuts go
@@ -133,7 +133,7 @@ class Servers:
         telegram, sent = self.telegram, int(time.time()) - 3600
         await telegram.wait_for_poll()
         for number in range(count):
-            self.tg_chats[number % PEOPLE].send(f"How is the tide, part {number}?", date=sent)
+            self.tg_chats[number % IN_TELEGRAM].send(f"How is the tide, part {number}?", date=sent)
         began = time.monotonic()
         await telegram.wait_until_confirmed(60 + count / 50)
         return {"per_second": count / (time.monotonic() - began)}
