@@ -13,7 +13,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -137,12 +137,20 @@ class PolicyFiles:
         return "" if _signature(self.path(place)) is None else (await self._store.get(place)).text
 
     def faulty(self) -> list[tuple[Path, Fault]]:
-        """Faults of files instead of which an earlier text holds."""
+        """Faults of files instead of which an earlier text holds; of those that have been read."""
         return [
             (self.path(place), fault)
             for place, seen in self._seen.items()
             for fault in seen.state.pending
         ]
+
+    async def read_faulty(self) -> None:
+        """Read each file that has faults, whether anybody has written there or not. Raises
+        `StoreError`."""
+        for path, _ in await asyncio.to_thread(lambda: list(self._with_faults())):
+            place = self.place_of(path)
+            if place is not None:
+                await self.read(place)
 
     async def stored(self, place: PolicyPlace) -> StoredPolicy:
         """The last good text with its revision."""
@@ -262,7 +270,10 @@ class PolicyFiles:
 
     def check(self) -> list[str]:
         """The faults of all files, as `file:line:column key: problem`. Blocks."""
-        found: list[str] = []
+        return [line for found in self._with_faults() for line in located(*found)]
+
+    def _with_faults(self) -> Iterator[tuple[Path, Sequence[Fault]]]:
+        """The files that have any. Blocks."""
         for path in sorted(self.folder.glob(f"*/**/*{SUFFIX}")):
             keys = KEYS if path.parent.parent == self.folder else TOPIC_KEYS
             raw = _content(path)
@@ -271,8 +282,8 @@ class PolicyFiles:
                 if raw is None
                 else read(raw, self.known, keys).faults
             )
-            found += located(path, faults)
-        return found
+            if faults:
+                yield path, faults
 
 
 def located(path: Path, faults: Iterable[Fault]) -> list[str]:

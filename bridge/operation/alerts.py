@@ -109,6 +109,11 @@ class Alerts:
             return
         self._notes.put_nowait(_Note(cause, True, f"alert_{cause.kind}_over", values))
 
+    def is_open(self, cause: Cause) -> bool:
+        """Whether it was told, by this process or one before, and not that it is over."""
+        known = self._known.get(str(cause))
+        return known is not None and known.stored.open
+
     async def run(self) -> None:
         """Tell, one after the other, until cancelled."""
         while True:

@@ -41,7 +41,8 @@ MOST_FAULTS = 5  # of files of limits, that are told
 
 
 class Guard:
-    """`zone`: in which times are told."""
+    """`zone`: in which times are told. `faults()`: those of files of limits that were read;
+    `read_faulty()` reads all that have any."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Guard:
         free: Callable[[], int],
         last_backup: Callable[[], Awaitable[LastRun | None]],
         faults: Callable[[], list[tuple[Path, Fault]]],
+        read_faulty: Callable[[], Awaitable[None]],
     ) -> None:
         self._watch = watch
         self._alerts = alerts
@@ -58,6 +60,8 @@ class Guard:
         self._free = free
         self._last_backup = last_backup
         self._faults = faults
+        self._read_faulty = read_faulty
+        self._limits_known = False
         self._failed_at = ""  # the backup that was told of last
 
     async def run(self) -> None:
@@ -72,7 +76,10 @@ class Guard:
                 self.look_at_backup(await self._last_backup())
             except StoreError as error:
                 log.warning("how the last backup ended cannot be known: %s", error)
-            self.look_at_limits()
+            try:
+                await self.look_at_limits()
+            except StoreError as error:
+                log.warning("what holds instead of files of limits cannot be known: %s", error)
             await asyncio.sleep(LOOK_S)
 
     def look_at_channels(self) -> None:
@@ -98,9 +105,14 @@ class Guard:
         elif free >= ROOM_BYTES:
             self._alerts.clear(cause, free=megabytes)
 
-    def look_at_limits(self) -> None:
-        """Files of limits that changed nothing because of faults."""
-        cause, faults = Cause("limits"), self._faults()
+    async def look_at_limits(self) -> None:
+        """Files of limits that changed nothing because of faults. What was told before a start is over
+        only if no file has any, read by now or not. Raises `StoreError`."""
+        cause = Cause("limits")
+        if not self._limits_known and self._alerts.is_open(cause):
+            await self._read_faulty()
+        self._limits_known = True
+        faults = self._faults()
         if faults:
             more = [f"… (+{len(faults) - MOST_FAULTS})"] if len(faults) > MOST_FAULTS else []
             lines = Lines((*(_line(*one) for one in faults[:MOST_FAULTS]), *more))

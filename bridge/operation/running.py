@@ -64,6 +64,7 @@ class Operation:
             partial(free_bytes, data),
             partial(self._overview.last_run, BACKUP),
             services.policies.files.faulty,
+            services.policies.files.read_faulty,
         )
         # What commands of `galata` may ask: a line each.
         self.verbs: dict[str, Verb] = {"status": self._tell_status, READING: self._note_reading}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RefusalKind
+from bridge.limits.files import PolicyFiles
 from bridge.limits.kinds import Known
 from bridge.limits.reading import read
 from bridge.operation.alerts import EVERY, Alerts, Cause, Owner, Reach
 from bridge.operation.guard import LOW_BYTES, ROOM_BYTES, Guard
 from bridge.operation.watch import ChannelWatch
 from bridge.texts import Texts
+from bridge.yaml_source import Fault
 from channels.base import Address
 from channels.errors import ChannelUnavailable, Uncertain, Unreachable
 from channels.testing import FakeChannel
@@ -25,6 +27,7 @@ from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreUnavailable
 from memory.overview import LastRun
+from memory.policies import NothingStored, PolicyPlace
 
 DISK, BACKUP = Cause("disk"), Cause("backup")
 TELEGRAM = Cause("channel", "telegram")
@@ -222,9 +225,22 @@ async def no_backup() -> LastRun | None:
     return None
 
 
+async def nothing() -> None:
+    pass
+
+
+def guard_of(
+    world: World,
+    faults: Callable[[], list[tuple[Path, Fault]]] = list,
+    read_faulty: Callable[[], Awaitable[None]] = nothing,
+) -> Guard:
+    watch = ChannelWatch(world.channels)
+    return Guard(watch, world.alerts, UTC, lambda: 0, no_backup, faults, read_faulty)
+
+
 @pytest.fixture
 def guard(world: World) -> Guard:
-    return Guard(ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup, list)
+    return guard_of(world)
 
 
 async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
@@ -246,7 +262,7 @@ async def test_a_channel_is_told_of_after_a_minute_and_at_once_when_it_gave_up(
 async def test_a_channel_that_gave_up_is_told_of_at_once(world: World) -> None:
     watch = ChannelWatch(world.channels)
     watch.gave_up("telegram", "channels.telegram.token: unknown")
-    Guard(watch, world.alerts, UTC, lambda: 0, no_backup, list).look_at_channels()
+    Guard(watch, world.alerts, UTC, lambda: 0, no_backup, list, nothing).look_at_channels()
     (told,) = await world.told()
     assert "I have given up: channels.telegram.token: unknown. Mend it" in told
 
@@ -318,7 +334,7 @@ async def test_a_disk_that_cannot_be_measured_ends_nothing(
 
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(
-        Guard(ChannelWatch({}), world.alerts, UTC, free, no_backup, list).run()
+        Guard(ChannelWatch({}), world.alerts, UTC, free, no_backup, list, nothing).run()
     )
     async with asyncio.timeout(10):
         await measured.wait()
@@ -336,15 +352,42 @@ async def test_owners_hear_of_a_file_of_limits_with_faults_and_when_it_is_mended
     world.languages[("telegram", "1")] = "zh"
     path, known = Path("groups/telegram/-1.yaml"), Known()
     faults = [(path, one) for one in read(b"keep_days: many", known).faults * 7]
-    guard = Guard(
-        ChannelWatch(world.channels), world.alerts, UTC, lambda: 0, no_backup, lambda: faults
-    )
-    guard.look_at_limits()
+    guard = guard_of(world, lambda: faults)
+    await guard.look_at_limits()
     told, in_chinese = (await world.told())[-1], (await world.told("telegram"))[-1]
     assert "`groups/telegram/-1.yaml:1:1` `keep_days`: must be a number" in told
     assert told.endswith("… (+2)")
     assert "groups/telegram/-1.yaml" in in_chinese
     assert not re.search(r"\b(must|number|such)\b", in_chinese)
     faults.clear()
-    guard.look_at_limits()
+    await guard.look_at_limits()
     assert "no faults any more" in (await world.told())[-1]
+
+
+async def test_a_file_that_nobody_has_read_since_the_start_is_not_taken_for_mended(
+    world: World, tmp_path: Path
+) -> None:
+    def started() -> tuple[PolicyFiles, Guard]:
+        files = PolicyFiles(tmp_path, NothingStored(), Known())
+        return files, guard_of(world, files.faulty, files.read_faulty)
+
+    files, guard = started()
+    place = PolicyPlace("telegram", "-1", "7")
+    path = files.path(place)
+    path.parent.mkdir(parents=True)
+    path.write_text("model: \t\npaused: 12\n")
+    await files.read(place)
+    await guard.look_at_limits()
+    assert len(await world.told()) == 1
+    world.alerts = world.fresh()
+    await world.alerts.load()
+    files, guard = started()
+    await guard.look_at_limits()
+    assert len(await world.told()) == 1
+    world.now += EVERY
+    await guard.look_at_limits()
+    assert "7.yaml:" in (await world.told())[1]
+    path.write_text("paused: no\n")
+    await files.read(place)  # as whoever watches the folder does
+    await guard.look_at_limits()
+    assert "no faults any more" in (await world.told())[2]
