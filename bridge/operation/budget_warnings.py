@@ -2,7 +2,8 @@
 
 A chat's admins who have a private chat with the bot, once for each window of each limit; where none of
 them is reached, one silent line in the chat says it, after quiet hours. Owners for the limits of the
-installation. What was told is stored before it is sent: rather once too few.
+installation, at the percentage of the operator's `defaults`: no chat's own decides about all of them.
+What was told is stored before it is sent: rather once too few.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from bridge.limits.caps import amount_of, caps_of
 from bridge.limits.gate import MonthlyGate, usd
 from bridge.limits.keys import LANGUAGE, WARN_AT
 from bridge.limits.policies import ChatPolicies, is_quiet, zone_of
-from bridge.limits.policy import Policy
 from bridge.texts import Say, Texts
 from channels.base import Address, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
@@ -70,7 +70,7 @@ class BudgetWarnings:
     async def look(self, address: Address, person: str) -> None:
         """Somebody has used something there. Raises `StoreError`."""
         policy = self._policies.of(address, person)
-        await self._of_installation(policy)
+        await self._of_installation()
         caps = [
             cap
             for cap in caps_of(policy, private=address.private)
@@ -90,7 +90,8 @@ class BudgetWarnings:
             if lines:
                 await self._tell_chat(address, lines)
 
-    async def _of_installation(self, policy: Policy) -> None:
+    async def _of_installation(self) -> None:
+        percent = self._policies.layers.defaults.get(WARN_AT.name, WARN_AT.default)
         for one in await self._gate.spending():
             due = [
                 _Warning(
@@ -98,7 +99,7 @@ class BudgetWarnings:
                     f"budget_installation_{'full' if level == FULL else 'near'}",
                     {"percent": level, "used": usd(one.cost.spent), "limit": usd(one.most)},
                 )
-                for level in _levels(one.cost.spent, one.most, policy[WARN_AT])
+                for level in _levels(one.cost.spent, one.most, percent)
             ]
             if await self._is_news(due):
                 for heard in await self._owners():

@@ -83,6 +83,19 @@ async def test_owners_hear_of_the_installations_budget(tmp_path: Path) -> None:
         assert "used up the installation's budget: 2.00 of 2.00 USD" in told
 
 
+@pytest.mark.parametrize("here", [1, 100])
+async def test_when_owners_are_warned_is_no_matter_of_a_chat(tmp_path: Path, here: int) -> None:
+    write(tmp_path, f"warn_at_percent: {here}")
+    async with bed(tmp_path, [*"12345"], limit_usd=5) as it:
+        await it.ask("/whoami", person="owner", chat="owner")
+        told: list[int] = []
+        for _ in range(4):
+            await ask(it)
+            told.append(len(private(it)) - 1)
+        assert told == [0, 0, 0, 1]
+        assert "used 80 % of the installation's budget" in private(it)[-1]
+
+
 async def test_usage_tells_the_own_share_and_admins_the_whole(tmp_path: Path) -> None:
     write(tmp_path, "cost_per_day_usd: 30")
     async with bed(tmp_path, [*"123"]) as it:
