@@ -101,7 +101,7 @@ def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
         cap.key,
         _amount(cap.spent(used), tokens=tokens),
         _amount(cap.limit, tokens=tokens),
-        None if held else later(used.day, now, zone),
+        later(used.day, now, zone) if cap.limit and not held else None,
         share=cap.measure.startswith("person") and cap.key != COST_PER_PERSON.name,
         held=held,
     )
@@ -115,7 +115,7 @@ def everywhere(cost: Cost, cap: PersonCap, zone: tzinfo) -> Reach:
         COST_PER_PERSON.name,
         _amount(cost.spent, tokens=False),
         _amount(cap.limit, tokens=False),
-        None if held else midnight(tomorrow, zone),
+        midnight(tomorrow, zone) if cap.limit and not held else None,
         everywhere=True,
         held=held,
     )
@@ -124,10 +124,10 @@ def everywhere(cost: Cost, cap: PersonCap, zone: tzinfo) -> Reach:
 def of_installation(one: Spending) -> Reach:
     """What all chats together may use."""
     return Reach(
-        f"{one.limit}_held" if one.held else one.limit,
+        one.text,
         usd(one.cost.spent),
         usd(one.most),
-        None if one.held else one.opens,
+        one.opens if one.most and not one.held else None,
         held=usd(one.cost.held) if one.held else "",
         installation=True,
     )

@@ -33,6 +33,12 @@ class Spending:
         """Whether that is so only by what running calls have reserved."""
         return self.is_full and self.cost.spent < self.most
 
+    @property
+    def text(self) -> str:
+        """Which text `limit_…` tells that it is full: a limit of nothing is opened by no wait."""
+        why = "_held" if self.held else "" if self.most else "_none"
+        return self.limit + why
+
 
 class MonthlyGate:
     """`limit_usd` a calendar month in `zone` for the whole installation, `day_usd` a day (None: as
@@ -64,11 +70,12 @@ class MonthlyGate:
 
     async def check(self, step: int) -> None:
         """Raises `LimitReached`, whatever the step: `month`, `day`; `month_held`, `day_held` where it
-        is what running calls have reserved that leaves no room."""
+        is what running calls have reserved that leaves no room; `month_none`, `day_none` where
+        nothing may be spent at all."""
         for one in await self.spending():
             if one.is_full:
                 raise LimitReached(
-                    f"{one.limit}_held" if one.held else one.limit,
+                    one.text,
                     used=usd(one.cost.spent),
                     held=usd(one.cost.held),
                     limit=usd(one.most),

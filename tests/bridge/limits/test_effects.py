@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -153,6 +154,35 @@ async def test_costs_and_tokens(tmp_path: Path, line: str, told: str) -> None:
         assert told in await ask(it)
         await send(it)
         assert len(it.provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cost_per_person_per_day_usd: 0",
+        "cost_per_day_usd: 0",
+        "cost_per_month_usd: 0",
+        "tokens_per_day: 0",
+        "questions_per_person_per_day: 0",
+        "everybody",
+        "month",
+        "day",
+    ],
+)
+async def test_a_limit_of_nothing_promises_no_time_at_which_it_opens(
+    tmp_path: Path, line: str
+) -> None:
+    write(tmp_path, line if ":" in line else "")
+    person_usd = 0 if line == "everybody" else None
+    async with bed(tmp_path, limit_usd=0 if line == "month" else 9, person_usd=person_usd) as it:
+        if line == "day":
+            it.services.gate.change(limit_usd=9, day_usd=0, person_usd=None)
+        told = await ask(it)
+        assert "answer again from" not in told
+        assert re.search(r"\b0(\.00)?\b.*can (raise|change)", told), told
+        await send(it)
+        assert len(it.channel.finals) == 1
+        assert it.provider.requests == []
 
 
 async def test_the_whole_chat_meets_cost_per_day_together(tmp_path: Path) -> None:
