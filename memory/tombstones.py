@@ -200,10 +200,18 @@ def bury(
 
 
 def unearth(connection: sqlite3.Connection, scope: str, saying: str, who: str = "") -> None:
-    """A person has said it again, on purpose: what it says may be kept. For use inside a write."""
+    """A person, called `who`, has said it again, on purpose: what it says may be kept. What another one
+    has forgotten as well stays so of them. For use inside a write."""
     rows = connection.execute("SELECT hash, words, whose FROM tombstones WHERE scope = ?", (scope,))
     for row in rows.fetchall():
-        if forgotten_of([row]).covers(saying, who):
+        if not forgotten_of([row]).covers(saying, who):
+            continue
+        left = {name for name in str(row["whose"]).split("\n") if name} - {normalised(who)}
+        key = (scope, row["hash"])
+        if left:
             connection.execute(
-                "DELETE FROM tombstones WHERE scope = ? AND hash = ?", (scope, row["hash"])
+                "UPDATE tombstones SET whose = ? WHERE scope = ? AND hash = ?",
+                ("\n".join(sorted(left)), *key),
             )
+        else:
+            connection.execute("DELETE FROM tombstones WHERE scope = ? AND hash = ?", key)

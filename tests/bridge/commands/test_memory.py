@@ -247,6 +247,19 @@ async def test_what_is_remembered_has_the_day_on_which_it_was_sent(tmp_path: Pat
         assert "likes tea (2026-11-20, Ana)" in await say(it, "/memory")
 
 
+async def test_who_says_it_again_brings_back_their_own_alone(tmp_path: Path) -> None:
+    team = {"chat": "team", "private": False}
+    async with bed(tmp_path) as it:
+        for person in ("ana", "bo"):
+            await say(it, "/remember lives in Berlin", person=person, **team)
+            await say(it, "/forget 1", person=person, **team)
+        await say(it, "/remember lives in Berlin", person="ana", **team)
+        scope = f"group:fake:{it.channel.message('').address.account}:team"
+        forgotten = await it.services.notebook.tombstones.of(scope)
+        assert forgotten.covers("lives in Berlin", "Bo")
+        assert not forgotten.covers("lives in Berlin", "Ana")
+
+
 async def test_an_admin_who_deletes_a_saying_of_their_own_leaves_what_others_said(
     tmp_path: Path,
 ) -> None:
