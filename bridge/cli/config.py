@@ -46,7 +46,7 @@ def show(options: Options) -> int:
 async def _show_chat(options: Options, config: Config) -> None:
     from bridge.configuration.limit_layers import layers_of
     from bridge.limits.files import located
-    from bridge.limits.keys import COST_PER_PERSON, KEYS
+    from bridge.limits.keys import COST_PER_PERSON, KEYS, TOKENS_PER_DAY
     from bridge.limits.policies import ChatPolicies, places_of
     from bridge.limits.policy import CEILINGS
     from memory.errors import StoreError
@@ -69,6 +69,8 @@ async def _show_chat(options: Options, config: Config) -> None:
         shown = key.show(found.value) or "-"
         if key is COST_PER_PERSON and found.value is None and not address.private:
             shown, origin = _third(policy) or (shown, origin)
+        if key is TOKENS_PER_DAY:
+            origin += _share_of_tokens(policy, address)
         say(f"{key.name}: {shown}  # {origin}")
     for place in places_of(address):
         for line in located(files.path(place), files.state(place).pending):
@@ -83,6 +85,15 @@ def _third(policy: Policy) -> tuple[str, str] | None:
 
     day = policy[COST_PER_DAY]
     return None if day is None else (usd_text(day // SHARE), f"a third of {COST_PER_DAY.name}")
+
+
+def _share_of_tokens(policy: Policy, address: Address) -> str:
+    """What one person may use of a group's tokens, for which no key of its own is there."""
+    from bridge.limits.caps import caps_of
+
+    caps = caps_of(policy, private=address.private)
+    mine = [cap.limit for cap in caps if cap.measure == "person_tokens"]
+    return f" (one person: {mine[0]}, a third)" if mine else ""
 
 
 async def _no_profile(_channel: str, _account: str, _chat: str) -> None:
@@ -115,4 +126,6 @@ def _address(options: Options) -> Address:
     channel, _, chat = options.chat.partition(":")
     if not channel or not chat:
         raise CommandFailed("--chat must be a channel and an id, such as telegram:-1001234567890")
-    return Address(channel, "", chat, options.topic or None, private=not chat.startswith("-"))
+    # Ids of groups are negative in Telegram, those of direct messages begin with D in Slack.
+    private = chat.startswith("D") if channel == "slack" else not chat.startswith("-")
+    return Address(channel, "", chat, options.topic or None, private=private)

@@ -107,8 +107,8 @@ class Changes:
         reading = self.read(lines, place)
         if faults := self.faults(reading):
             return Refused("limits_faults", faults)
-        if not (reading.values or reading.removed or whole):
-            return Refused("limits_how")
+        if not (reading.values or reading.removed):  # never: away with all of them
+            return Refused("limits_empty" if whole else "limits_how")
         pending = () if whole else await self._pending(place)
         if pending and not now:
             return Refused("limits_pending", pending)

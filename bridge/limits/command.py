@@ -119,7 +119,6 @@ class LimitsCommand:
     async def _change(
         self, message: InboundMessage, place: PolicyPlace, wish: _Wish, say: Say
     ) -> Answer:
-        """No words must not mean: away with all of them."""
         if wish.verb == "undo":
             return await self._write(message, await self._changes.plan_undo(place), say)
         if not wish.words:

@@ -71,13 +71,31 @@ def test_each_value_is_told_with_its_origin(
     assert values["cost_per_day_usd"] == "10.00  # ceilings (wished: 12.00)"
     assert values["language"] == f"de  # {path}"
     assert values["model"] == f"main  # {topic}"
-    assert values["tokens_per_day"] == "50000  # defaults"
+    assert values["tokens_per_day"] == "50000  # defaults (one person: 16666, a third)"
     assert values["timezone"] == "Europe/Berlin  # configuration"
     assert values["questions_per_person_per_minute"] == "60  # people.telegram:42"
     assert values["paused"] == "no  # built in"
     assert values["cost_per_month_usd"] == "-  # built in"
     third = values["cost_per_person_per_day_usd"]
     assert third == "3.333333  # a third of cost_per_day_usd"
+
+
+@pytest.mark.parametrize(
+    ("chat", "cost", "tokens"),
+    [
+        ("telegram:-100", "1.00  # a third of cost_per_day_usd", " (one person: 16666, a third)"),
+        ("telegram:42", "-  # built in", ""),
+        ("slack:C012", "1.00  # a third of cost_per_day_usd", " (one person: 16666, a third)"),
+        ("slack:D012", "-  # built in", ""),
+    ],
+)
+def test_what_one_person_may_use_of_a_groups_day_is_told(
+    options: Options, capsys: pytest.CaptureFixture[str], chat: str, cost: str, tokens: str
+) -> None:
+    show(replace(options, chat=chat, topic=""))
+    values = shown(capsys)
+    assert values["cost_per_person_per_day_usd"] == cost
+    assert values["tokens_per_day"] == f"50000  # defaults{tokens}"
 
 
 async def store(options: Options, text: str) -> None:

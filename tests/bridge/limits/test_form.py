@@ -118,6 +118,26 @@ async def test_a_fault_of_the_syntax_is_at_its_field_too(tmp_path: Path, written
         assert set(refused.value.faults) == {"blocked"}
 
 
+async def test_an_empty_text_does_not_take_all_limits_away(tmp_path: Path) -> None:
+    stood = "cost_per_day_usd: 1.00\n"
+    write(tmp_path, stood)
+    async with bed(tmp_path) as it:
+        (as_text,) = (await opened(it)).buttons
+        pressed = it.channel.message("", person="boss", chat=GROUP, private=False)
+        press = Press("1", as_text.action, as_text.value, "")
+        await it.bridge.receive(replace(pressed, event="p:1", press=press))
+        await it.bridge.idle()
+        for text in ("", " \n", "# nothing"):
+            with pytest.raises(FormRefused) as refused:
+                await sent(it, it.channel.forms[-1], text=text)
+            assert "`key: default`" in refused.value.faults["text"]
+            command = f"/limits replace {text}"
+            await it.ask(command, person="boss", chat=GROUP, private=False)
+            assert group_file(tmp_path).read_text() == stood
+        removed = "cost_per_day_usd: default"
+        assert "1.00 → not set" in await sent(it, it.channel.forms[-1], text=removed)
+
+
 async def test_a_text_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         form = await opened(it)
