@@ -8,6 +8,7 @@ part can be cancelled at any await.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,6 +32,8 @@ from agent.provider import (
 from agent.retry import wait_s
 from agent.tools import ToolSpec
 from agent.working import Renewed, WorkingCopy
+
+log = logging.getLogger(__name__)
 
 K = RefusalKind
 CallOutcome = Literal["completed", "cancelled", "failed"]
@@ -181,6 +184,7 @@ class ModelCalls:
             except ProviderError as error:
                 gentle = self._another_may_take_it(error.refusal.kind)
                 if await self._mending.mend(error.refusal, gentle=gentle):
+                    log.info("the request is changed and made again")
                     if self.partial_text:  # it was refused in mid-answer
                         self._ports.emit(Retrying(0, error.refusal.kind))
                     continue
@@ -263,6 +267,11 @@ class ModelCalls:
             completed = await self._stream(call)
             raise_if_silently_full(call.model, completed)
         except ProviderError as error:
+            kind, status = error.refusal.kind, error.refusal.status
+            log.info(
+                "call %d of %s, %d tokens: %s (HTTP %s)",
+                *(call.number, call.model.name, call.estimated, kind, status or "-"),
+            )
             self._ports.health.note(provider, error.refusal)
             await self._ports.book(self._note(call, "failed"))
             raise

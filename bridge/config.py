@@ -8,11 +8,11 @@ mapping.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from dotenv import dotenv_values
+from dotenv.parser import Binding, parse_stream
 from pydantic import SecretStr, ValidationError
 
 from bridge.configuration.cross_checks import cross_faults
@@ -96,13 +96,32 @@ def _env_values(path: Path) -> Mapping[str, str]:
     if not path.exists():
         return {}
     try:
-        values = dotenv_values(path, interpolate=False, encoding="utf-8")
+        data = path.read_bytes()
+        bindings = list(parse_stream(io.StringIO(data.decode("utf-8-sig"))))
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise ConfigError(str(path), [Fault(0, 0, "", message)]) from None
-    except UnicodeDecodeError:
-        raise ConfigError(str(path), [Fault(0, 0, "", "is not UTF-8 text")]) from None
-    return {name: value for name, value in values.items() if value}
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(str(path), [Fault(line, 1, "", "is not UTF-8 text")]) from None
+    faults = [Fault(line, 1, key, what) for line, key, what in _env_faults(bindings)]
+    if faults:
+        raise ConfigError(str(path), faults)
+    return {binding.key: binding.value for binding in bindings if binding.key and binding.value}
+
+
+def _env_faults(bindings: Iterable[Binding]) -> Iterator[tuple[int, str, str]]:
+    """Line, name and what is wrong; nothing of the line itself, which may be a secret."""
+    seen: dict[str, int] = {}
+    for binding in bindings:
+        text = binding.original.string  # with the empty lines before it
+        line = binding.original.line + len(text) - len(text.lstrip("\n"))
+        if binding.error:
+            yield line, "", "is no line of the form NAME=value"
+        elif binding.key is not None:
+            if binding.key in seen:
+                yield line, binding.key, f"stands in line {seen[binding.key]} already"
+            seen.setdefault(binding.key, line)
 
 
 def _switched_on(values: Mapping[str, Value]) -> Callable[[KeyPath], bool]:

@@ -26,7 +26,6 @@ from channels.base import (
     Delivered,
     InboundMessage,
     OutboundReply,
-    Press,
     Receive,
     ReplyJournal,
     ReplyPart,
@@ -114,12 +113,11 @@ class ConsoleChannel:
                 self._prompt()
 
     async def interrupt(self) -> bool:
-        """Ctrl-C: stop the running answer; false when nothing runs."""
+        """Ctrl-C: stop the running answer and what waits behind it; false when nothing runs."""
         if not self._running or self._receive is None:
             return False
-        press = Press("", "stop", self._running[-1].request_id, "")
         try:
-            await self._receive(self._message("", press=press))
+            await self._receive(self._message("/cancel"))
         except NotStored as error:  # it has acted before
             log.error("Ctrl-C is not stored: %s", error)
         return True
@@ -200,9 +198,9 @@ class ConsoleChannel:
             self._target.write(printable(text))
             self._target.flush()
         except (OSError, ValueError) as error:
-            if not isinstance(error, BrokenPipeError):
+            if not isinstance(error, BrokenPipeError):  # else whoever read the output has left
                 log.error("answers are stored, but cannot be shown any more: %s", error)
-            elif self._target is sys.stdout:  # whoever read the output has left
+            if self._target is sys.stdout:
                 _end_output()
             self._target = _Nowhere()
 
@@ -221,7 +219,7 @@ class ConsoleChannel:
                 wait_s = faults.popleft()
             await asyncio.sleep(wait_s)
 
-    def _message(self, line: str, press: Press | None = None) -> InboundMessage:
+    def _message(self, line: str) -> InboundMessage:
         text = line.strip()
         number = f"{self._start:%Y%m%dT%H%M%S%f}-{next(self._numbers)}"
         command = None
@@ -236,7 +234,6 @@ class ConsoleChannel:
             sent_at=datetime.now(UTC),
             text=text,
             command=command,
-            press=press,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from channels.inputs import Submission
 
-STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel"})
+STOP_WORDS: Final = frozenset({"cancel", "stop", "!cancel", "停止", "取消", "停"})
 STOP_COMMANDS: Final = frozenset({"cancel", "stop"})
 STOP_ACTION: Final = "stop"
 
@@ -131,6 +131,11 @@ class InboundMessage:
     album: str | None = None
     more_expected_s: float = 0.0
     seam: str = ""
+
+
+def is_stop_word(text: str) -> bool:
+    """Whether it says nothing else; telephones set a capital and a full stop."""
+    return text.strip().rstrip(".!。！").rstrip().lower() in STOP_WORDS
 
 
 def asks_to_stop(message: InboundMessage) -> bool:

@@ -136,7 +136,7 @@ class Commands:
         if handler is not None:
             refused = await self._refused(message, say)
             return refused or answer_of(await handler(message, place, say))
-        if message.address.private:
+        if message.address.private or message.whispered:
             return Answer(say("unknown_command", command=_plain(message.command.name)))
         return Answer("")
 

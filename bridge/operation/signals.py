@@ -54,6 +54,8 @@ class Signals:
             self._stop()
         elif self._interrupting is None or self._interrupting.done():
             self._interrupting = asyncio.ensure_future(self._interrupt_answer(self.terminal))
+        else:  # whoever presses again does not wait for what hangs
+            self._stop()
 
     async def _interrupt_answer(self, terminal: ConsoleChannel) -> None:
         if not await terminal.interrupt():

@@ -20,7 +20,7 @@ from bridge.lanes import ActiveRun, Lanes
 from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage
-from channels.messages import STOP_WORDS, asks_to_stop
+from channels.messages import asks_to_stop, is_stop_word
 from memory.chats import ChatPlace, Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
@@ -64,7 +64,7 @@ def work_of(message: InboundMessage) -> tuple[str, ...]:
 def was_stop(act: InboundMessage) -> bool:
     """Whether an act that is stored asked to stop something: a bare word is one only then."""
     bare = all(part is None for part in (act.press, act.command, act.form))
-    return asks_to_stop(act) or (bare and act.text.strip().lower() in STOP_WORDS)
+    return asks_to_stop(act) or (bare and is_stop_word(act.text))
 
 
 def key_of(message: InboundMessage) -> InboxKey:
@@ -104,7 +104,7 @@ class Stopping:
         """Whether the text is a bare stop word in the sender's own words, and they have a question in
         this conversation that is not answered yet, or was so just now: the word then came too late, and
         is no question either."""
-        if message.text.strip().lower() not in STOP_WORDS or not message.own_words:
+        if not is_stop_word(message.text) or not message.own_words:
             return False
         if message.command is not None:
             return False

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from channels.base import Address, Command, InboundMessage, Press, Sender
-from channels.messages import STOP_WORDS
+from channels.messages import is_stop_word
 from channels.slack.buttons import action_of
 from channels.slack.manifest import COMMAND
 from channels.slack.markup import mentioned, readable, without_mention
@@ -102,7 +102,7 @@ def is_for_us(message: InboundMessage) -> bool:
     if message.addressed or message.joined or message.left:
         return True
     in_thread = message.address.thread != message.message_id
-    return message.own_words and in_thread and message.text.strip().lower() in STOP_WORDS
+    return message.own_words and in_thread and is_stop_word(message.text)
 
 
 def _parsed(
@@ -248,7 +248,7 @@ def _is_command(text: str) -> bool:
     """Whether a text reads like a command of ours. Slack keeps such texts from being sent, but not
     from being made by an edit."""
     first = next(iter(text.lower().split()), "")
-    if first == COMMAND or text.strip().lower() in STOP_WORDS:
+    if first == COMMAND or is_stop_word(text):
         return True
     return first.startswith("/") and first.removeprefix("/") in COMMANDS
 
@@ -282,9 +282,12 @@ def _command(body: Json, bot: Bot, people: Mapping[str, Person], now: datetime) 
 
 
 def _meant(text: str) -> Command:
-    """What was typed after `/galata`: a command, else a question, nothing: help."""
+    """What was typed after `/galata`: a command (also an unknown one, where it is a single word),
+    else a question; nothing: help."""
     first, *rest = text.split(maxsplit=1) or ["help"]
     name = first.removeprefix("/").lower()
+    if not rest and name.isascii() and name.isalpha():
+        return Command(name)  # a slip in `cancel` is not to wait behind what it should stop
     if name not in COMMANDS or (name in _ALONE and rest and not first.startswith("/")):
         return Command("ask", text)
     return Command(name, rest[0] if rest else "")

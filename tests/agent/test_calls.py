@@ -124,6 +124,20 @@ async def test_a_refusal_before_the_first_word_is_mended_without_a_sentence() ->
     assert not [event for event in fixture.events if isinstance(event, Retrying)]
 
 
+async def test_the_log_tells_of_each_call_that_failed_and_holds_no_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = ProviderError("scripted", Refusal(K.OVERFLOW, 400, detail="the words now"))
+    caplog.set_level("INFO", "agent.calls")
+    fixture = Fixture([refused(K.TRANSIENT), broken, "done"])
+    await fixture.run(before("now")).execute()
+    told = "\n".join(record.getMessage() for record in caplog.records)
+    assert "call 1 of m, " in told
+    assert "overflow (HTTP 400)" in told
+    assert "changed and made again" in told
+    assert "words" not in told
+
+
 async def test_a_fallback_answers_when_the_first_model_cannot() -> None:
     other = ScriptedProvider(["from the other"])
     fixture = Fixture([refused(K.AUTH)], fallbacks=[other])

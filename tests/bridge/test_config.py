@@ -435,8 +435,23 @@ def test_a_doubled_dollar_is_a_plain_one(read) -> None:
 
 def test_an_unreadable_env_file_is_a_fault(read, tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\n")
-    with pytest.raises(ConfigError, match=r"\.env: is not UTF-8 text"):
+    with pytest.raises(ConfigError, match=r"\.env:1:1 is not UTF-8 text"):
         read(MINIMAL)
+
+
+def test_every_fault_of_an_env_file_is_named_with_its_line_and_nothing_of_it(
+    read, tmp_path: Path
+) -> None:
+    text = "# keys\n\nK1=s3cret\nBAD s3cret\n\n=s3cret\nK1=s3cret\nexport K2='a b'\n"
+    (tmp_path / ".env").write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        read(MINIMAL)
+    lines = [line.partition(".env:")[2] for line in str(raised.value).splitlines()]
+    assert lines == [
+        "4:1 is no line of the form NAME=value",
+        "6:1 is no line of the form NAME=value",
+        "7:1 K1: stands in line 3 already",
+    ]
 
 
 # ---- secrets --------------------------------------------------------------------------------------

@@ -279,6 +279,9 @@ async def test_a_redelivered_envelope_is_answered_once(world: World) -> None:
 async def test_commands_answer(world: World) -> None:
     world.dm.slash("/galata", "status", world.ana)
     await world.dm.wait_for_text("This conversation")
+    world.dm.slash("/galata", "cancle", world.ana)
+    await world.dm.wait_for_text("I do not know /galata cancle.")
+    assert not world.llm.requests
 
 
 async def test_a_stranger_is_told_their_id(world: World) -> None:

@@ -381,7 +381,7 @@ async def test_a_strangers_press_is_answered_to_them_alone(tmp_path: Path) -> No
         assert it.channel.finals == []
 
 
-@pytest.mark.parametrize("words", ["/cancel", "stop"])
+@pytest.mark.parametrize("words", ["/cancel", "stop", "Stop.", "STOP!", "停止"])
 async def test_a_stop_ends_a_compaction_that_waits_for_its_summary(
     tmp_path: Path, words: str
 ) -> None:

@@ -266,6 +266,8 @@ def slash(channel: str, text: str) -> dict[str, Any]:
         ("cancel", Command("cancel")),
         ("  NEW  now please ", Command("new", "now please")),
         ("/status", Command("status")),
+        ("cancle", Command("cancle")),
+        ("warum?", Command("ask", "warum?")),
         ("", Command("help")),
         ("ask <@U5|bo> a &lt; b", Command("ask", "@bo a < b")),
         ("why is it late?", Command("ask", "why is it late?")),
