@@ -176,9 +176,9 @@ class LimitsCommand:
             return Answer(text, silent=True)
         if not self._form.has_forms(message):
             return Answer(text, await self._dialogue.begin(message, say, topic=topic), silent=True)
-        if await self._form.open(message, say):
+        if await self._form.open(message, say, here=bool(topic)):
             return Answer("")
-        return Answer(text, self._form.button(say), silent=True)
+        return Answer(text, self._form.button(say, here=bool(topic)), silent=True)
 
 
 def limits_command(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import Changes, Plan, Refused
-from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
+from bridge.limits.keys import DEFAULT, KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Choice, YesNo
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
@@ -25,15 +25,18 @@ ACTION: Final = "limits_form"  # of the form
 OPEN: Final = "limits_open"  # of the button that opens it
 AS_TEXT: Final = "limits_as_text"  # of the button in it
 TEXT: Final = "text"  # the field of the whole text
+_HERE: Final = "here"  # the value of a button of the topic's form
+_CHAT: Final = "form"  # of the chat's
 _PLAIN = frozenset(("instructions",))  # keys whose values may hold anything
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """Which form, and the revision on which it was opened."""
+    """Which form, the revision on which it was opened, and whether it is the topic's (`here`)."""
 
     whole: bool
     revision: int
+    here: bool
 
 
 class LimitsForm:
@@ -62,29 +65,29 @@ class LimitsForm:
         """Whether the platform has any."""
         return self._channels[message.address.channel].capabilities.forms
 
-    async def open(self, message: InboundMessage, say: Say) -> bool:
-        """Whether it could be opened."""
+    async def open(self, message: InboundMessage, say: Say, *, here: bool) -> bool:
+        """Whether it could be opened. `here`: for the topic alone."""
         if not self.has_forms(message):
             return False
-        place = _place_of(message)
+        place = _place_of(message, here)
         stored = await self._changes.stored(place)
         values = self._changes.read(stored.text, place).values
         overview = await self._overview.of(message.address, message.sender.id, say)
         form = Form(
             ACTION,
-            f"keys:{stored.revision}",
-            say("limits_title"),
-            tuple(self._field(key, values, say) for key in KEYS),
+            f"keys:{stored.revision}:{_value_of(here)}",
+            _title(here, say),
+            tuple(self._field(key, values, say) for key in _keys(here)),
             say("limits_apply"),
             say("limits_discard"),
             overview.replace("**", "*"),
-            (Button(say("limits_as_text"), AS_TEXT, "form"),),
+            (Button(say("limits_as_text"), AS_TEXT, _value_of(here)),),
         )
         return await self._channels[message.address.channel].open_form(message, form)
 
-    def button(self, say: Say) -> tuple[Button, ...]:
+    def button(self, say: Say, *, here: bool) -> tuple[Button, ...]:
         """Opens it for whoever may change something."""
-        return (Button(say("limits_change"), OPEN, "form"),)
+        return (Button(say("limits_change"), OPEN, _value_of(here)),)
 
     async def check(self, message: InboundMessage, say: Say) -> dict[str, str]:
         """What is wrong in a form that was sent, by field: empty where it can be done."""
@@ -109,15 +112,16 @@ class LimitsForm:
     ) -> dict[str, str]:
         """Each fault at its field. A text that is no YAML spoils what comes after it, so each line is
         read by itself."""
-        place = _place_of(message)
+        here = _sent(sent).here
+        place, names = _place_of(message, here), {key.name for key in _keys(here)}
         faults: dict[str, str] = {}
-        for line in await self._lines(place, sent.texts):
+        for line in await self._lines(place, sent.texts, here):
             name = line.partition(":")[0]
             for fault in self._changes.faults(self._changes.read(line, place)):
                 faults.setdefault(name, fault.said(say))
         if faults:
             return faults
-        return {fault.key: fault.said(say) for fault in plan.faults if fault.key in BY_NAME}
+        return {fault.key: fault.said(say) for fault in plan.faults if fault.key in names}
 
     async def carry_out(self, message: InboundMessage, say: Say) -> Answer:
         """Write what was sent; one line in the chat tells it. Somebody may have been faster."""
@@ -129,22 +133,23 @@ class LimitsForm:
         return Answer(f"{message.sender.name}: {done.text}", done.buttons, silent=True)
 
     async def _plan(self, message: InboundMessage, sent: Submission) -> Plan | Refused:
-        place, how = _place_of(message), _sent(sent)
+        how = _sent(sent)
+        place = _place_of(message, how.here)
         if how.whole:
             return await self._changes.plan(
                 place, sent.texts.get(TEXT, ""), revision=how.revision, whole=True
             )
-        lines = await self._lines(place, sent.texts)
+        lines = await self._lines(place, sent.texts, how.here)
         if not lines:
             return Refused("limits_same")
         return await self._changes.plan(place, "\n".join(lines), revision=how.revision)
 
-    async def _lines(self, place: PolicyPlace, texts: Mapping[str, str]) -> list[str]:
+    async def _lines(self, place: PolicyPlace, texts: Mapping[str, str], here: bool) -> list[str]:
         """What differs from what is stored; an empty field removes its key."""
         stored = await self._changes.stored(place)
         values = self._changes.read(stored.text, place).values
         found: list[str] = []
-        for key in KEYS:
+        for key in _keys(here):
             text, before = texts.get(key.name, "").strip(), _value(key, values)
             if text == before:
                 continue
@@ -157,11 +162,12 @@ class LimitsForm:
         may = await self._rights.may_change(address, person)
         if not may:
             return Answer(await self._rights.no(address, person, may, say, always=True))
-        opened = await self.open(message, say)
+        opened = await self.open(message, say, here=_is_here(message))
         return Answer("" if opened else say("limits_not_opened"))
 
     async def _press_text(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer:
-        stored = await self._changes.stored(_place_of(message))
+        here = _is_here(message)
+        stored = await self._changes.stored(_place_of(message, here))
         field = FormField(
             TEXT,
             say("limits_text", revision=stored.revision),
@@ -171,8 +177,8 @@ class LimitsForm:
         )
         form = Form(
             ACTION,
-            f"text:{stored.revision}",
-            say("limits_title"),
+            f"text:{stored.revision}:{_value_of(here)}",
+            _title(here, say),
             (field,),
             say("limits_apply"),
             say("limits_discard"),
@@ -205,9 +211,29 @@ def _value(key: Key[Any], values: Mapping[str, Any]) -> str:
 
 def _sent(sent: Submission) -> _Sent:
     """Raises `ValueError`: it is none of ours."""
-    kind, _, revision = sent.value.partition(":")
-    return _Sent(kind == "text", int(revision))
+    # Forms that were opened by an earlier version have no third part: they are of the chat.
+    kind, revision, *of = sent.value.split(":")
+    return _Sent(kind == "text", int(revision), of == [_HERE])
 
 
-def _place_of(message: InboundMessage) -> PolicyPlace:
-    return PolicyPlace(message.address.channel, message.address.chat)
+def _value_of(here: bool) -> str:
+    return _HERE if here else _CHAT
+
+
+def _is_here(message: InboundMessage) -> bool:
+    """Whether a press means the topic."""
+    return message.press is not None and message.press.value == _HERE
+
+
+def _keys(here: bool) -> tuple[Key[Any], ...]:
+    return TOPIC_KEYS if here else KEYS
+
+
+def _title(here: bool, say: Say) -> str:
+    return say("limits_title_here" if here else "limits_title")
+
+
+def _place_of(message: InboundMessage, here: bool) -> PolicyPlace:
+    """A form remembers the topic in which it was opened."""
+    address = message.address
+    return PolicyPlace(address.channel, address.chat, (address.thread or "") if here else "")

@@ -11,7 +11,7 @@ from channels.base import Command, InboundMessage
 from channels.slack.markup import mentioned, without_mention
 
 _COMMAND: Final = re.compile(
-    r"(?P<name>limits)(?:\s+(?P<args>(?:here\s+)?(?:(?:set|replace)\s.+|undo|log|text)))?\s*",
+    r"(?P<name>limits)(?:\s+(?P<args>here|(?:here\s+)?(?:(?:set|replace)\s.+|undo|log|text)))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 """Its words and nothing more: any other text is a question."""
@@ -32,10 +32,10 @@ def is_command(text: str) -> bool:
 
 def with_command(message: InboundMessage, whisper: str) -> InboundMessage:
     """The message with the command that it is. `whisper`: the id of a message that its sender alone is
-    answered. So is all of it but the command alone, which everybody may see."""
+    answered. So is all of it but the command alone (also of the thread), which everybody may see."""
     if message.address.private or not (message.addressed and message.own_words):
         return message
     command = command_in(message.text)
-    if command is None or not command.args:
+    if command is None or command.args.lower() in ("", "here"):
         return replace(message, command=command)
     return replace(message, command=command, message_id=whisper, whispered=True)

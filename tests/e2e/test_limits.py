@@ -162,6 +162,24 @@ async def test_the_form_of_limits_in_slack(tmp_path: Path) -> None:
             assert (topic.read_text(), done.thread_ts) == ("paused: yes\n", asked.ts)
             team.press(done, "Undo", boss)
             await slack.wait_for(lambda: not topic.exists())
+            team.send("<@BOT> limits here", sender=boss, thread=asked)
+            await slack.wait_for(lambda: team.thread(asked)[-1].buttons and not topic.exists())
+            here = team.thread(asked)[-1]
+            team.press(here, "Change…", boss)
+            await slack.wait_for(lambda: len(slack.views) == 3)
+            assert slack.views[-1].body["title"]["text"] == "Limits of this topic"
+            slack.submit(slack.views[-1], {"paused": "yes"})
+            await slack.wait_for(lambda: "Changed (" in team.thread(asked)[-1].shown)
+            assert topic.read_text() == "paused: yes\n"
+            team.press(here, "Change…", boss)
+            await slack.wait_for(lambda: len(slack.views) == 4)
+            slack.press_inside(slack.views[-1], "As text")
+            await slack.wait_for(lambda: "text" in str(slack.views[-1].body["private_metadata"]))
+            slack.submit(slack.views[-1], {"text": "model: nothing"})
+            await slack.wait_for(lambda: slack.views[-1].errors)
+            slack.submit(slack.views[-1], {"text": "paused: no"})
+            await slack.wait_for(lambda: topic.read_text() == "paused: no\n")
+            assert file.read_text() == before, "the chat's own are as they were"
             team.send("<@BOT> limits set tokens_per_day 7k", sender=boss)
             await slack.wait_for(lambda: "7000" in team.ephemerals(boss)[-1].shown)
             assert team.ephemerals(boss)[-1].thread_ts is None, "a new thread would not show it"

@@ -343,6 +343,8 @@ def test_the_time_of_a_message_is_exact() -> None:
         ("limits replace language: de", "replace language: de"),
         ("limits undo", "undo"),
         ("limits here log ", "here log"),
+        ("limits here", "here"),
+        ("limits here and elsewhere?", None),
         ("limits text", "text"),
         ("limits text of what you write to 5 lines", None),
         ("limits of Python's integers?", None),
@@ -361,7 +363,7 @@ def test_after_a_mention_the_verbs_of_limits_are_commands(
     for message in events(world, sent):
         assert message is not None
         assert message.command == (None if args is None else Command("limits", args))
-        alone = bool(args)
+        alone = bool(args) and args != "here"
         assert message.whispered is alone
         one = asker(message.message_id)
         assert (None if one is None else one.user) == (message.sender.id if alone else None)
