@@ -34,7 +34,15 @@ from agent.providers.client import (
 from agent.providers.errors import read_refusal
 from agent.providers.named_image import naming
 from agent.providers.openai_body import Dialect, learnt, render
-from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
+from agent.providers.wire import (
+    Pairs,
+    arguments_piece,
+    clean,
+    parse_arguments,
+    tokens,
+    unique_calls,
+    word,
+)
 from agent.settings import ProviderSettings
 
 if TYPE_CHECKING:
@@ -215,7 +223,7 @@ class _Answer:
 
     def _take_calls(self, deltas: Iterable[Any]) -> None:
         for delta in deltas:
-            id_, index = delta.id or "", getattr(delta, "index", None)
+            id_, index = word(delta.id), getattr(delta, "index", None)
             if index is None:  # a server without indices: an id begins a call, else it goes on
                 index = len(self._calls) if id_ else max(len(self._calls) - 1, 0)
             call = self._open.get(index)
@@ -233,9 +241,8 @@ class _Answer:
     def _fill(call: _Call, function: Any) -> None:
         if function is None:
             return
-        call.name = call.name or (function.name or "")
-        if isinstance(function.arguments, str):
-            call.parts.append(function.arguments)
+        call.name = call.name or word(function.name)
+        call.parts.append(arguments_piece(function.arguments))
 
     def completed(self) -> Completed:
         """The whole message. Raises `AnswerFailed` when no end came. Some servers give no finish

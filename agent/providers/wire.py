@@ -95,6 +95,19 @@ def result_text(result: ToolResultBlock) -> str:
     return "(see the image that follows)" if pictures else NO_CONTENT
 
 
+def arguments_piece(given: object) -> str:
+    """A piece of a call's arguments as text. The APIs say text, or an object without anything at the
+    beginning; servers that only resemble them send the whole object, or the text for the object."""
+    if isinstance(given, str):
+        return given
+    return "" if given is None or given == {} else json.dumps(given)
+
+
+def word(given: object) -> str:
+    """An id or a name; some servers count their calls in numbers, or send null."""
+    return given if isinstance(given, str) else "" if given is None else str(given)
+
+
 def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
     """Streamed arguments as (object, None), or ({}, the text) when they are not a JSON object.
     No text at all means no arguments."""

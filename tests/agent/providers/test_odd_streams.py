@@ -91,7 +91,7 @@ def no_choices(**more: Any) -> Json:
     return {**chunk({}), "choices": [], **more}
 
 
-def call(arguments: str | None = None, **more: Any) -> Json:
+def call(arguments: object = None, **more: Any) -> Json:
     """A delta of a call; `name` goes into its function."""
     function = {"arguments": arguments}
     if "name" in more:
@@ -191,6 +191,11 @@ CALLS: dict[str, list[Json]] = {
             }
         )
     ],
+    "whole, as objects": [
+        chunk(call({"n": 1}, index=0, id="a", name="now")),
+        chunk(call({}, index=1, id="b", name="then")),
+        chunk(call('{"n": 2}', index=1)),
+    ],
     "indices that begin at 1": [
         chunk(call('{"n": 1}', index=1, id="a", name="now")),
         chunk(call('{"n": 2}', index=2, id="b", name="then")),
@@ -208,17 +213,35 @@ async def test_calls_are_put_together_however_they_come(shape: str) -> None:
     assert completed.stop_reason == "tool_use"
 
 
-async def test_a_call_of_the_old_kind_is_read() -> None:
+@pytest.mark.parametrize("pieces", [['{"n"', ": 1}"], [{"n": 1}, None]])
+async def test_a_call_of_the_old_kind_is_read(pieces: list[object]) -> None:
     completed = last(
         await openai_reads(
-            chunk({"function_call": {"name": "now", "arguments": '{"n"'}}),
-            chunk({"function_call": {"arguments": ": 1}"}}),
+            chunk({"function_call": {"name": "now", "arguments": pieces[0]}}),
+            chunk({"function_call": {"arguments": pieces[1]}}),
             chunk({}, "function_call"),
         )
     )
     (made,) = completed.message.tool_uses
     assert (made.name, made.arguments, completed.stop_reason) == ("now", {"n": 1}, "tool_use")
     assert made.id
+
+
+@pytest.mark.parametrize("arguments", [[{"n": 1}], 5, False])
+async def test_arguments_of_another_kind_never_become_an_empty_call(arguments: object) -> None:
+    (made,) = last(
+        await openai_reads(chunk(call(arguments, index=0, id="a", name="now")), CALLED)
+    ).message.tool_uses
+    assert (made.arguments, made.raw) == ({}, json.dumps(arguments))
+
+
+async def test_ids_that_are_numbers_are_read() -> None:
+    made = (
+        chunk(call("{}", index=0, id=7, name="now")),
+        chunk(call("{}", index=1, id=8, name="now")),
+    )
+    calls = last(await openai_reads(*made, CALLED)).message.tool_uses
+    assert [made.id for made in calls] == ["7", "8"]
 
 
 async def test_calls_without_ids_get_different_ones() -> None:
