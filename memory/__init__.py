@@ -27,5 +27,5 @@ What is forgotten or erased
     forgetting  tombstones  said_before  withdrawn  resting  repeated  copies  copied_talks  leftovers
     erasing  person_traces            of a chat, of a person
 Reading
-    rendering  quoting  transcripts  tools    stored messages as text, and the tool that looks them up
+    stored_messages  rendering  quoting  transcripts  tools   as text, and the tool that looks them up
 """

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.messages import Message, decode, encode
+from agent.messages import Message, encode
 from memory.clock import stamp
 from memory.database import Database
 from memory.resting import Noted, scrub_lately
+from memory.stored_messages import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +211,14 @@ class Conversations:
         rows = await self._database.read(
             "SELECT body FROM messages WHERE run_id = ? AND ordinal = 0", (run_id,)
         )
-        return decode(rows[0]["body"]) if rows else None
+        return readable(rows[0]["body"]) if rows else None
 
     async def of_run(self, run_id: str) -> list[tuple[int, Message]]:
         """What is stored of a run, as (ordinal, message) in its own order."""
         rows = await self._database.read(
             "SELECT ordinal, body FROM messages WHERE run_id = ? ORDER BY ordinal", (run_id,)
         )
-        return [(int(row[0]), decode(row[1])) for row in rows]
+        return [(int(row[0]), readable(row[1])) for row in rows]
 
     async def leave_out(self, session: int, run_id: str) -> None:
         """The run's messages leave the context; they stay stored. Idempotent."""
@@ -282,6 +283,6 @@ def _stored(row: sqlite3.Row) -> StoredMessage:
         int(row["id"]),
         str(row["run_id"]),
         int(row["ordinal"]),
-        decode(row["body"]),
+        readable(row["body"]),
         str(row["created_at"]),
     )

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import os
 import sqlite3
+import traceback
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -295,6 +296,10 @@ def _at_once(connection: sqlite3.Connection, operation: Operation[T]) -> T:
     connection.execute("BEGIN")
     try:
         return operation(connection)
+    except BaseException as error:
+        # A cursor half read, kept alive by the trace, would keep the connection at this instant.
+        traceback.clear_frames(error.__traceback__)
+        raise
     finally:
         connection.execute("ROLLBACK")
 

@@ -6,11 +6,11 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.messages import decode
 from memory.clock import stamp
 from memory.database import Database
 from memory.flush import Unflushed
 from memory.scopes import MARK
+from memory.stored_messages import readable
 
 MOST_AT_ONCE = 400  # messages that are read together
 
@@ -198,7 +198,7 @@ def _unflushed(row: sqlite3.Row) -> Unflushed:
     return Unflushed(
         int(row["id"]),
         int(row["conversation"]),
-        decode(row["body"]),
+        readable(row["body"]),
         datetime.fromisoformat(row["at"]),
         bool(row["own_words"]),
         bool(row["overheard"]),

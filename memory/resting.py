@@ -17,6 +17,7 @@ from memory.files import names, read
 from memory.flush import NOT_SAID
 from memory.lines import rewrite, said, speaker_of
 from memory.scopes import ChatScope, day_name, day_of
+from memory.stored_messages import readable
 from memory.telling import telling
 from memory.tombstones import Forgotten, forgotten_in
 
@@ -251,7 +252,7 @@ def _digest(
     )
     room, lines = MOST_NOTED, list[str]()
     for row in rows:
-        line = _line(decode(row["body"]))
+        line = _line(readable(row["body"]))
         room -= len(line)
         if room < 0:
             break

@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock, decode, encode
+from agent.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    MessageFormatError,
+    TextBlock,
+    ToolResultBlock,
+    decode,
+    encode,
+)
 from memory.clock import stamp
 from memory.database import Database
 from memory.erasing import OPEN_FOR, forget_marks
@@ -282,6 +291,14 @@ def _forget_jobs(connection: sqlite3.Connection, cutoffs: dict[str, str | int]) 
     )
 
 
+def _lighter(body: str) -> str | None:
+    """The message without its pictures; None where it cannot be read."""
+    try:
+        return encode(_without_pictures(decode(body)))
+    except MessageFormatError:
+        return None
+
+
 def _drop(ids: list[int], cutoff: str) -> Callable[[sqlite3.Connection], int]:
     marks = ", ".join("?" for _ in ids)
     in_use = _IN_USE.replace(":{cutoff}", "?")
@@ -292,7 +309,7 @@ def _drop(ids: list[int], cutoff: str) -> Callable[[sqlite3.Connection], int]:
             f" AND NOT {_OPEN_RUN}",
             (*ids, cutoff),
         ).fetchall()
-        changed = [(encode(_without_pictures(decode(body))), id_) for id_, body in rows]
+        changed = [(lighter, id_) for id_, body in rows if (lighter := _lighter(body)) is not None]
         connection.executemany("UPDATE messages SET body = ? WHERE id = ?", changed)
         return len(changed)
 

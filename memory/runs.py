@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.messages import Message, decode, user_text
+from agent.messages import Message, user_text
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, message_row
 from memory.copies import Taken, take_out
@@ -22,6 +22,7 @@ from memory.outbox import NewReply, OutboxReply, find_reply, put_reply
 from memory.provenance import Whose
 from memory.resting import said_by_others
 from memory.scopes import ChatScope
+from memory.stored_messages import readable
 from memory.tombstones import forgotten_in
 from memory.usage import UsageRow, settle_calls
 
@@ -167,7 +168,7 @@ class Runs:
         said: list[tuple[Message, Whose]] = []
         if any(row["overheard"] for row in rows):
             said.append((user_text(""), "foreign"))
-        said.extend((decode(row["body"]), _whose(row)) for row in reversed(rows))
+        said.extend((readable(row["body"]), _whose(row)) for row in reversed(rows))
         return said
 
     async def take(self, session: int, run_id: str, inbox_ids: Sequence[int]) -> None:

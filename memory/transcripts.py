@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent.messages import Message, decode, encode
+from agent.messages import Message, encode
 from memory.audit import record
 from memory.conversations import SessionPlace
 from memory.database import Database
 from memory.files import FRESH
 from memory.rendering import Record, Renderer, wrap
 from memory.scopes import scope_folder
+from memory.stored_messages import readable
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class History:
             " ORDER BY m.id",
             {"s": session, "person": person},
         )
-        return [Said(decode(row[0]), datetime.fromisoformat(row[1])) for row in rows]
+        return [Said(readable(row[0]), datetime.fromisoformat(row[1])) for row in rows]
 
     async def newest_of(self, place: SessionPlace, person: str) -> int | None:
         """The session in which the person has asked last in this chat."""

@@ -18,8 +18,10 @@ judge. Asserted elsewhere already:
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -437,6 +439,41 @@ async def test_a_provider_that_counts_its_calls_from_zero_in_each_answer_is_unde
         wanted = [f"file {turn}{step}{i}" for turn in "ab" for step in "12" for i in "xy"]
         results = [words.split(": ") for words in said if words.startswith("result ")]
         assert results == [[f"result {id_}", words] for id_, words in zip(ids, wanted, strict=True)]
+
+
+UNREADABLE = (
+    "not json",
+    "[]",
+    '{"role": "system", "blocks": []}',
+    '{"role": "assistant", "blocks": [{"type": "hologram"}]}',
+    '{"role": "user", "blocks": [{"type": "text", "text": null}]}',
+    '{"role": "assistant", "blocks": [{"type": "tool_use", "id": "a", "name": "b", "arguments": [1]}]}',
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_stored_message_that_cannot_be_read_takes_nothing_else_with_it(
+    tmp_path: Path, kind: Kind
+) -> None:
+    """One row broken by hand, or by another version: its chat goes on, and others notice nothing."""
+    echo = Called("echo", lambda arguments: (TextBlock(str(arguments)),))
+    async with chat(tmp_path, kind, tools=[echo]) as it:
+        it.server.answer(tool("echo", {"n": 1}))
+        it.server.answer("Echoed.")
+        assert await it.ask("first") == "Echoed."
+        rows = await it.database.read("SELECT id, body FROM messages ORDER BY id")
+        assert len(rows) == 4
+        for id_, body in rows:
+            for broken in UNREADABLE:
+                await it.database.write(partial(put_body, id_=id_, body=broken))
+                it.server.answer("Still here.")
+                assert await it.ask("next") == "Still here."
+            await it.database.write(partial(put_body, id_=id_, body=body))
+        assert it.server.refusals == []
+
+
+def put_body(connection: sqlite3.Connection, id_: int, body: str) -> None:
+    connection.execute("UPDATE messages SET body = ? WHERE id = ?", (body, id_))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -270,3 +270,21 @@ async def test_usage_is_booked_once_and_summed(database: Database) -> None:
     assert await usage.cost_since(datetime.now(UTC) - timedelta(days=1)) == Cost(1_500)
     assert await usage.cost_since(datetime.now(UTC) + timedelta(days=1)) == Cost(0)
     assert await usage.of_session(session) == (1, Usage(10, 5))
+
+
+async def test_a_look_that_fails_half_way_does_not_hold_the_reader_at_its_instant(
+    database: Database,
+) -> None:
+    """Whoever keeps the error keeps its trace, and with that the cursor."""
+
+    def half(connection: sqlite3.Connection) -> None:
+        numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)"
+        rows = connection.execute(f"{numbers} SELECT i, (SELECT COUNT(*) FROM notices) FROM n")
+        for _ in rows:
+            raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way") as kept:
+        await database.look(half)
+    await database.write(lambda to: to.execute("INSERT INTO notices VALUES ('new', 'now')"))
+    assert len(await database.read("SELECT * FROM notices")) == 1
+    assert kept.value is not None
