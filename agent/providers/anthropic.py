@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent.deadlines import StreamWatch
-from agent.errors import RefusalKind
+from agent.errors import Refusal, RefusalKind
 from agent.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from agent.provider import (
     Completed,
@@ -33,11 +33,21 @@ from agent.providers.client import (
 )
 from agent.providers.errors import read_refusal
 from agent.providers.named_image import naming
-from agent.providers.wire import Pairs, clean, parse_arguments, tokens, unique_calls
+from agent.providers.wire import (
+    Pairs,
+    arguments_piece,
+    clean,
+    parse_arguments,
+    tokens,
+    unique_calls,
+    word,
+)
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
     from anthropic.types import RawMessageStreamEvent
+
+log = logging.getLogger(__name__)
 
 BASE_URL = "https://api.anthropic.com"
 _STOPS: dict[str, StopReason] = {
@@ -49,6 +59,8 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "filter",  # a classifier of the provider's, also in the middle of a word
     "pause_turn": "pause",
 }
+# What a block is whose start did not come, by its first piece.
+_BEGUN_BY = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking"}
 
 
 class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
@@ -124,9 +136,11 @@ class _Draft:
     kind: str
     id: str = ""
     name: str = ""
+    given: str = ""  # a call's input that came with its start; pieces stand for it
     parts: list[str] = field(default_factory=list[str])
     signature: str = ""
     data: str = ""
+    ended: bool = False
 
 
 class _Answer:
@@ -135,7 +149,8 @@ class _Answer:
     def __init__(self, model: str, request: ModelRequest) -> None:
         self._model = model
         self._request = request
-        self._drafts: dict[int, _Draft] = {}
+        self._drafts: list[_Draft] = []
+        self._newest: dict[int, _Draft] = {}  # of each index; some servers give all of them 0
         self._pairs = Pairs()
         self._usage: Usage | None = None
         self._stop: str | None = None
@@ -154,16 +169,22 @@ class _Answer:
         if kind == "message_delta":
             self._stop = event.delta.stop_reason
             self._usage = _usage(event.usage, self._usage)
+        elif kind == "content_block_stop" and event.index in self._newest:
+            self._newest[event.index].ended = True
         elif kind == "message_stop":
             self._ended = True
         return None
 
+    def _begin(self, index: int, kind: str) -> _Draft:
+        draft = self._newest[index] = _Draft(kind)
+        self._drafts.append(draft)
+        return draft
+
     def _start(self, index: int, block: Any) -> StreamEvent | None:
-        draft = self._drafts[index] = _Draft(block.type)
+        draft = self._begin(index, block.type)
         if block.type == "tool_use":
-            draft.id, draft.name = block.id, block.name
-            if block.input:  # a compatible server may send the whole input at once
-                draft.parts.append(json.dumps(block.input))
+            draft.id, draft.name = word(block.id), word(block.name)
+            draft.given = arguments_piece(block.input)
         elif block.type == "redacted_thinking":
             draft.data = block.data
         elif block.type == "text" and block.text:
@@ -171,27 +192,34 @@ class _Answer:
             return TextDelta(clean(block.text))
         return None
 
+    def _begun_by(self, index: int, kind: str) -> _Draft:
+        """A block whose start did not come. Raises `AnswerFailed` for a call: nobody knows which."""
+        if kind == "input_json_delta":
+            detail = "a piece of a call that never began"
+            raise AnswerFailed(Refusal(RefusalKind.TRANSIENT, detail=detail))
+        return self._begin(index, _BEGUN_BY.get(kind, kind))
+
     def _delta(self, index: int, delta: Any) -> StreamEvent | None:
         kind = delta.type
-        draft = self._drafts[index]
+        draft = self._newest.get(index) or self._begun_by(index, kind)
         if kind == "text_delta":
-            draft.parts.append(delta.text)
-            text = self._pairs.clean(delta.text)
+            draft.parts.append(word(delta.text))
+            text = self._pairs.clean(word(delta.text))
             return TextDelta(text) if text else None
         if kind == "input_json_delta":
-            draft.parts.append(delta.partial_json)
+            draft.parts.append(arguments_piece(delta.partial_json))
         elif kind == "thinking_delta":
-            draft.parts.append(delta.thinking)
-            return ThinkingDelta(delta.thinking)
+            draft.parts.append(word(delta.thinking))
+            return ThinkingDelta(word(delta.thinking))
         elif kind == "signature_delta":
-            draft.signature += delta.signature
+            draft.signature += word(delta.signature)
         return None
 
     def completed(self) -> Completed:
         """The whole message. Raises `AnswerFailed` when the end marker is missing."""
         if not self._ended or self._stop is None:
             raise stream_ended("message_stop")
-        blocks = [self._finished(self._drafts[index]) for index in sorted(self._drafts)]
+        blocks = [self._finished(draft) for draft in self._drafts]
         calls = unique_calls(
             [block for block in blocks if isinstance(block, ToolUseBlock)], self._request.messages
         )
@@ -202,6 +230,9 @@ class _Answer:
             if block is not None
         )
         stop = stop_reason(self._stop, _STOPS, self._model)
+        if any(draft.kind == "tool_use" and not draft.ended for draft in self._drafts):
+            log.info("%s sent a call without its end", self._model)
+            stop = "length"  # cut off, whatever the reason says
         return Completed(Message("assistant", whole), stop, self._usage)
 
     def _finished(self, draft: _Draft) -> Block | None:
@@ -210,7 +241,9 @@ class _Answer:
             case "text":
                 return TextBlock(text) if text else None
             case "tool_use":
-                arguments, raw = parse_arguments("".join(draft.parts))
+                arguments, raw = parse_arguments(
+                    "".join(draft.parts) if text.strip() else draft.given
+                )
                 return ToolUseBlock(draft.id, draft.name, arguments, raw)
             case "thinking":
                 return ThinkingBlock(text, self._model, signature=draft.signature or None)

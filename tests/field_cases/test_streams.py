@@ -25,7 +25,7 @@ from agent.events import Retrying
 from agent.loop import NUDGE
 from agent.messages import user_text
 from tests.agent.providers.test_odd_streams import call, chunk, no_choices
-from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, texts
+from tests.field_cases.bed import KINDS, Called, Json, Kind, chat, facts, run, texts
 from tests.servers.llm import Usage, thinking, tool
 
 GO = user_text("go")
@@ -113,6 +113,33 @@ async def test_seven_kilobytes_of_a_call_without_its_end_never_become_an_empty_c
         assert caught.value.refusal.kind is RefusalKind.TRANSIENT
         assert write.ran == []
         assert len(it.requests) == 4, "three tries more, and then it is told"
+
+
+@pytest.mark.parametrize("fragments", [[], ['{"path":"a"}'], ['{"path":"a']])
+async def test_a_call_whose_block_never_ends_is_refused_as_cut(fragments: list[str]) -> None:
+    """Case 145: the answer ends as it should, the block in it does not. No call of it runs."""
+    now, write = Called("now"), writer()
+    events: list[Json] = [{"type": "message_start", "message": {"role": "assistant"}}]
+    for index, name in enumerate(("now", "write")):
+        made: Json = {"type": "tool_use", "id": name, "name": name, "input": {}}
+        events.append({"type": "content_block_start", "index": index, "content_block": made})
+        if name == "now":
+            events.append({"type": "content_block_stop", "index": index})
+    for piece in fragments:
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        events.append({"type": "content_block_delta", "index": 1, "delta": delta})
+    events += [
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    async with run("anthropic", tools=[now, write]) as it:
+        lines = (f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
+        it.server.answer_http(200, "".join(lines))
+        it.server.answer("Too long.")
+        assert await it.it.run([GO]).execute() == "Too long."
+        assert (now.ran, write.ran) == ([], [])
+        errors = [words for _, words in facts(it.requests[1], "anthropic")[-2:]]
+        assert all("were cut off before their end" in words for words in errors)
 
 
 @pytest.mark.parametrize("kind", KINDS)

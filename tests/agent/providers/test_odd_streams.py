@@ -6,7 +6,7 @@ The streams are written out chunk by chunk, and go through the real SDKs.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -46,7 +46,7 @@ HI = user_text("hi")
 
 
 @asynccontextmanager
-async def bed(server: LlmServer, kind: Any) -> AsyncIterator[Provider]:
+async def bed(server: LlmServer, kind: Any) -> AsyncGenerator[Provider]:
     async with server:
         provider = build_provider(
             "p",
@@ -410,7 +410,7 @@ async def anthropic_reads(*events: Json) -> list[StreamEvent]:
 
 
 def start(**usage: int) -> Json:
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []}
+    message: Json = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []}
     return {"type": "message_start", "message": {**message, "usage": usage}}
 
 
@@ -486,14 +486,44 @@ async def test_blocks_and_events_of_an_unknown_kind_are_passed_over() -> None:
     assert completed.message.blocks == (TextBlock("Also"),)
 
 
-async def test_a_call_whose_input_comes_at_once_is_read() -> None:
-    content = {"type": "tool_use", "id": "a", "name": "now", "input": {"n": 1}}
-    completed = last(await anthropic_reads(start(), *block(0, content), *stop("tool_use")))
+@pytest.mark.parametrize("given", [{"n": 1}, '{"n": 1}'])
+@pytest.mark.parametrize("pieces", [(), ('{"n"', ": 1}"), ({"n": 1},), (None,)])
+async def test_a_call_whose_input_comes_at_once_is_read(given: object, pieces: Any) -> None:
+    """Also where its pieces come as well."""
+    content = {"type": "tool_use", "id": "a", "name": "now", "input": given}
+    deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    completed = last(await anthropic_reads(start(), *block(0, content, *deltas), *stop("tool_use")))
     assert completed.message.blocks == (ToolUseBlock("a", "now", {"n": 1}),)
 
 
+async def test_blocks_that_all_have_one_index_are_all_kept() -> None:
+    calls: list[Json] = [
+        {"type": "tool_use", "id": id_, "name": "now", "input": {}} for id_ in "ab"
+    ]
+    completed = last(
+        await anthropic_reads(
+            start(), *TEXT, *block(0, calls[0]), *block(0, calls[1]), *stop("tool_use")
+        )
+    )
+    assert completed.message.blocks == (
+        TextBlock("Hi"),
+        ToolUseBlock("a", "now", {}),
+        ToolUseBlock("b", "now", {}),
+    )
+    assert completed.stop_reason == "tool_use"
+
+
+async def test_a_text_whose_start_did_not_come_is_read_and_a_call_is_asked_for_again() -> None:
+    events = await anthropic_reads(start(), *TEXT[1:], *stop("end_turn"))
+    assert last(events).message.text == "Hi"
+    piece = {"type": "input_json_delta", "partial_json": "{}"}
+    with pytest.raises(ProviderError) as caught:
+        await anthropic_reads(start(), *block(0, {}, piece)[1:], *stop("tool_use"))
+    assert caught.value.refusal.kind is RefusalKind.TRANSIENT
+
+
 async def test_calls_between_texts_keep_their_order_when_ids_are_renamed() -> None:
-    made = {"type": "tool_use", "id": "a", "name": "now", "input": {}}
+    made: Json = {"type": "tool_use", "id": "a", "name": "now", "input": {}}
     completed = last(
         await anthropic_reads(
             start(),
