@@ -119,25 +119,7 @@ class Conversations:
 
     async def context(self, session: int) -> Context:
         """The messages since the newest boundary, without runs that were taken out."""
-
-        def op(connection: sqlite3.Connection) -> Context:
-            now = stamp()
-            newest = connection.execute(
-                "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
-                " ORDER BY id DESC LIMIT 1",
-                (session,),
-            ).fetchone()
-            boundary = None if newest is None else Boundary(*newest[:4])
-            rows = connection.execute(
-                "SELECT id, run_id, ordinal, body, created_at FROM messages"
-                " WHERE session_id = :s AND id >= :start AND run_id NOT IN"
-                " (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
-                {"s": session, "start": boundary.start_id if boundary else 0},
-            )
-            boundary_id = 0 if newest is None else int(newest["id"])
-            return Context(tuple(map(_stored, rows)), boundary, boundary_id, now)
-
-        return await self._database.look(op)
+        return await self._database.look(lambda connection: context_of(connection, session))
 
     async def bound(
         self,
@@ -276,6 +258,25 @@ def _left_out(connection: sqlite3.Connection, messages: Sequence[int]) -> bool:
 def message_row(session: int, run_id: str, ordinal: int, message: Message) -> tuple[object, ...]:
     """The values of `APPEND`."""
     return (session, run_id, ordinal, message.role, encode(message), stamp())
+
+
+def context_of(connection: sqlite3.Connection, session: int) -> Context:
+    """As `Conversations.context`, inside a look."""
+    now = stamp()
+    newest = connection.execute(
+        "SELECT kind, start_id, brief_id, note, id FROM boundaries WHERE session_id = ?"
+        " ORDER BY id DESC LIMIT 1",
+        (session,),
+    ).fetchone()
+    boundary = None if newest is None else Boundary(*newest[:4])
+    rows = connection.execute(
+        "SELECT id, run_id, ordinal, body, created_at FROM messages"
+        " WHERE session_id = :s AND id >= :start AND run_id NOT IN"
+        " (SELECT run_id FROM left_out WHERE session_id = :s) ORDER BY id",
+        {"s": session, "start": boundary.start_id if boundary else 0},
+    )
+    boundary_id = 0 if newest is None else int(newest["id"])
+    return Context(tuple(map(_stored, rows)), boundary, boundary_id, now)
 
 
 def _stored(row: sqlite3.Row) -> StoredMessage:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from agent.messages import Message, user_text
 from memory.clock import stamp
-from memory.conversations import APPEND, LEAVE_OUT, message_row
+from memory.conversations import APPEND, LEAVE_OUT, Context, context_of, message_row
 from memory.copies import Taken, take_out
 from memory.database import Database
 from memory.inbox import InboxKey
@@ -23,7 +23,7 @@ from memory.provenance import Whose
 from memory.resting import said_by_others
 from memory.scopes import ChatScope
 from memory.stored_messages import readable
-from memory.tombstones import forgotten_in
+from memory.tombstones import Forgotten, forgotten_in
 from memory.usage import UsageRow, settle_calls
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
@@ -206,6 +206,15 @@ class Runs:
             )
 
         await self._database.write(op)
+
+    async def before(self, session: int, scope: str) -> tuple[Context, Forgotten]:
+        """What a run goes by, as both were at one instant: what was said before, and what its memory
+        is not to be told again."""
+
+        def op(connection: sqlite3.Connection) -> tuple[Context, Forgotten]:
+            return context_of(connection, session), forgotten_in(connection, scope)
+
+        return await self._database.look(op)
 
     async def settle(self, settlement: Settlement, reply: NewReply) -> OutboxReply:
         """The run is over, and its reply, as it is returned, in the outbox. Idempotent."""

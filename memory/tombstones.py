@@ -165,7 +165,7 @@ class Tombstones:
 
 
 def forgotten_in(connection: sqlite3.Connection, scope: str, since: str = "") -> Forgotten:
-    """As `Tombstones.of`, inside a write; what was forgotten after `since` (ISO, UTC)."""
+    """As `Tombstones.of`, inside a look or a write; what was forgotten after `since` (ISO, UTC)."""
     rows = connection.execute(f"{_OF} AND undone = 0 AND at > ?", (scope, since))
     return forgotten_of(rows.fetchall())
 

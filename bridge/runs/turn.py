@@ -99,9 +99,8 @@ class Turn:
         question = self._ran.question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
-        forgotten = await services.notebook.tombstones.of(plan.memory_scope)
-        context, id_ = await asyncio.gather(
-            services.conversations.context(plan.session),
+        (context, forgotten), id_ = await asyncio.gather(
+            services.runs.before(plan.session, plan.memory_scope),
             services.runs.begin(
                 plan.session,
                 plan.run_id,
