@@ -164,10 +164,11 @@ class _Answer:
         for choice in choices:
             delta = getattr(choice, "delta", None)
             if delta is not None:
+                # Asked in the cheapest way: most chunks have a piece of text and nothing else.
+                if delta.model_extra or delta.function_call or delta.refusal:
+                    yield from self._rarer(delta)
                 if delta.content:
                     yield from self._content(delta.content)
-                else:
-                    yield from self._rarer(delta)
                 if delta.tool_calls:
                     self._take_calls(delta.tool_calls)
             reason = getattr(choice, "finish_reason", None)
@@ -204,16 +205,16 @@ class _Answer:
                 log.info("%s sent a part that is neither text nor thought", self._model)
 
     def _rarer(self, delta: Any) -> Iterator[StreamEvent]:
-        """What a chunk without content may hold. Only `reasoning_content` is kept: servers that
+        """What few chunks hold, with content or without. Only `reasoning_content` is kept: servers that
         call it `reasoning` (vLLM, OpenRouter) do not want it back."""
         thought = getattr(delta, "reasoning_content", None)
-        if thought:
+        if isinstance(thought, str) and thought:
             self._thinking.append(thought)
         thought = thought or getattr(delta, "reasoning", None)
         if isinstance(thought, str) and thought:
             yield ThinkingDelta(clean(thought))
         refusal = getattr(delta, "refusal", None)
-        if refusal:
+        if isinstance(refusal, str) and refusal:
             self._refused = True
             self._text.append(refusal)
             yield TextDelta(clean(refusal))
@@ -245,8 +246,12 @@ class _Answer:
         call.parts.append(arguments_piece(function.arguments))
 
     def completed(self) -> Completed:
-        """The whole message. Raises `AnswerFailed` when no end came. Some servers give no finish
-        reason; the usage of all of it is an end too."""
+        """The whole message. Raises `AnswerFailed` when no end came, or one that is called an error
+        (OpenRouter, vLLM). Some servers give no finish reason; the usage of all of it is an end
+        too."""
+        if self._stop == "error":
+            detail = "the server ended the answer with an error"
+            raise AnswerFailed(Refusal(RefusalKind.TRANSIENT, detail=detail))
         if self._stop is None and not self._counted:
             raise stream_ended("a finish reason")
         calls = unique_calls(map(_finished, self._calls), self._request.messages)

@@ -227,6 +227,33 @@ async def test_a_call_of_the_old_kind_is_read(pieces: list[object]) -> None:
     assert made.id
 
 
+async def test_what_stands_beside_content_is_read() -> None:
+    """At the seam between reasoning and answer, or a call with the text before it."""
+    old = {"content": "i", "function_call": {"name": "now", "arguments": "{}"}}
+    events = await openai_reads(
+        chunk({"reasoning_content": "h"}),
+        chunk({"reasoning_content": "m", "content": "H"}),
+        chunk(old),
+        chunk({}, "function_call"),
+    )
+    assert last(events).message.blocks[:2] == (ThinkingBlock("hm", "p/test-model"), TextBlock("Hi"))
+    assert [made.name for made in last(events).message.tool_uses] == ["now"]
+    order = [event.text for event in events if isinstance(event, ThinkingDelta | TextDelta)]
+    assert order == ["h", "m", "H", "i"]
+
+
+async def test_reasoning_that_is_no_text_is_passed_over() -> None:
+    odd: Json = {"reasoning_content": {"text": "h"}, "refusal": False}
+    completed = last(await openai_reads(chunk(odd), chunk({"content": "Hi"}), END))
+    assert completed.message.blocks == (TextBlock("Hi"),)
+
+
+async def test_an_answer_that_ends_with_an_error_is_asked_for_again() -> None:
+    with pytest.raises(ProviderError) as caught:
+        await openai_reads(chunk({"content": "a"}), chunk({}, "error"))
+    assert caught.value.refusal.kind is RefusalKind.TRANSIENT
+
+
 @pytest.mark.parametrize("arguments", [[{"n": 1}], 5, False])
 async def test_arguments_of_another_kind_never_become_an_empty_call(arguments: object) -> None:
     (made,) = last(
