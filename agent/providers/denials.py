@@ -66,8 +66,15 @@ _CAP = r"""
     \blimit|\bcap\b|budget|quota|allowance|\btokens\b|limite|cuota|presupuesto|orcamento|kontingent
     лимит|额度|限额|上限|使用量|한도|limiet
 """
+# What a key may spend is used up; what it may ask in a minute is not meant.
+_OF_A_RATE = r".{0,80}(?:request|retry|try again|second|minute|hour)"
+_KEY_SPENT = r"""
+    (?:usage |spend\w* )?limit (?:has been |was |is )?(?:exceed|reach|hit)
+    (?:has )?(?:exceeded|reached|hit|used up) (?:its|the|your) (?:total |spend\w* |credit |usage )?limit
+"""
 QUOTA = any_of(
     rf"""
+    \bkey (?:{either(_KEY_SPENT)})(?!{_OF_A_RATE})
     (?:{either(_MONTH)}).{{0,40}}(?:{either(_CAP)})|(?:{either(_CAP)}).{{0,40}}(?:{either(_MONTH)})
     hard (?:\w+ )?(?:limit|cap)\b|(?:limited to|limit of) \d.{{0,30}}(?:/|\bper\b|\ba\b) ?month
 """
