@@ -24,7 +24,7 @@ from tests.servers.llm import LlmRequest, Reply, tool
 from tests.servers.telegram import TelegramServer
 
 _HANG = re.compile(r"hang in a (stream|tool), chat (-?\d+)")
-_LIMIT_S = 2.5  # until a chat's limit has forgotten two messages
+_LIMIT_S = 3.5  # until a chat's limit has forgotten what it got
 _PAUSE_S = 0.03  # from one stop to the next; the bot as a whole may send 30 messages a second
 _STOPPED = "Stopped."
 

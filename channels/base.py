@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from channels.membership import Membership
@@ -39,6 +39,7 @@ __all__ = [
     "Command",
     "Delivered",
     "InboundMessage",
+    "Mark",
     "OutboundDocument",
     "OutboundReply",
     "Press",
@@ -50,6 +51,11 @@ __all__ = [
     "Sender",
     "StopControl",
 ]
+
+
+Mark = Literal["taken", "later", "refused"]
+"""What became of a mark: it is as it should be; not now, since the platform has too much to do or could
+not be reached; the platform does not allow it there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +124,8 @@ class Channel(Protocol):
         Stop control is the same."""
         ...
 
-    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
-        """Set or clear the reaction of a message that has to wait. False when the platform does not
-        allow it here. Never raises."""
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
+        """Set or clear the reaction of a message that has to wait. Never raises."""
         ...
 
     async def answer_press(

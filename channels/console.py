@@ -25,6 +25,7 @@ from channels.base import (
     Command,
     Delivered,
     InboundMessage,
+    Mark,
     OutboundReply,
     Receive,
     ReplyJournal,
@@ -140,9 +141,9 @@ class ConsoleChannel:
             self._running.append(stop)
         return _ConsoleReply(self, stop, journal)
 
-    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
         """Nothing to mark; the terminal shows its lines in order anyway."""
-        return True
+        return "taken"
 
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False

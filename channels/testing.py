@@ -17,6 +17,7 @@ from channels.base import (
     Command,
     Delivered,
     InboundMessage,
+    Mark,
     OutboundDocument,
     OutboundReply,
     Press,
@@ -237,11 +238,11 @@ class FakeChannel:
         """What takes a Stop button away."""
         await self.go_on.wait()
 
-    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
         """Keep it."""
         self.marks.append((message_id, waiting))
         self.changed.set()
-        return self.capabilities.reactions
+        return "taken" if self.capabilities.reactions else "refused"
 
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False

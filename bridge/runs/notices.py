@@ -5,21 +5,41 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from bridge.runs.stopping import key_of
 from bridge.texts import Say, Texts
-from channels.base import Button, Channel, InboundMessage, OutboundReply
+from channels.base import Button, Channel, InboundMessage, Mark, OutboundReply
 from channels.errors import ChannelError, ChannelUnavailable, Uncertain
 from memory.errors import StoreError
 from memory.inbox import Inbox
 
-UNMARK_AGAIN_S = (1.0, 5.0, 20.0, 0.0)  # after each try to take a mark away
+# Seconds between the tries of a mark that the platform does not take just now: a flooded chat is often
+# open again after a second. To take one away is not so urgent.
+MARK_AGAIN_S = (0.5, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+UNMARK_AGAIN_S = (1.0, 5.0, 20.0)
 
 log = logging.getLogger(__name__)
 
 # Seconds between the tries of a sentence that may not have arrived: that it comes twice is better than
 # silence.
 AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+
+
+@dataclass(slots=True)
+class _Marking:
+    """A reaction on its way."""
+
+    needless: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def is_needless_within(self, seconds: float) -> bool:
+        """Wait so long at most; whether its message waits no more."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.needless.wait()
+        return self.needless.is_set()
 
 
 class Notices:
@@ -40,8 +60,7 @@ class Notices:
         self._language = language
         self.quiet = quiet
         self._inbox = inbox
-        self._marking: dict[tuple[str, str, str], asyncio.Event] = {}  # reactions on their way
-        self._unmarked: set[tuple[str, str, str]] = set()  # which the platform has refused to mark
+        self._marking: dict[tuple[str, str, str], _Marking] = {}  # reactions on their way
 
     def language(self, message: InboundMessage) -> str:
         """The language in which the message is answered."""
@@ -111,43 +130,45 @@ class Notices:
         return await self._channels[message.address.channel].replace(message, reply)
 
     async def waits(self, message: InboundMessage) -> None:
-        """Acknowledge a message that has to wait: by a reaction, else by a short line."""
-        if not await self.seen(message):
-            self._unmarked.add(_place_of(message))
+        """Acknowledge a message that has to wait: by a reaction, as soon as the platform takes one, or
+        where it does not allow that by a short line."""
+        if await self._mark(message, MARK_AGAIN_S) == "refused":
             await self.reply(message, self.say(message)("waiting"))
 
     async def seen(self, message: InboundMessage) -> bool:
-        """Acknowledge it by a reaction; whether the platform took that."""
-        channel = self._channels[message.address.channel]
-        marked = self._marking[_place_of(message)] = asyncio.Event()
+        """Acknowledge it by a reaction; whether the platform took that at once."""
+        return await self._mark(message, ()) == "taken"
+
+    async def _mark(self, message: InboundMessage, pauses_s: Sequence[float]) -> Mark:
+        channel, place = self._channels[message.address.channel], _place_of(message)
+        marking = self._marking[place] = _Marking()
         try:
             await self._keep(message, marked=True)
-            return await channel.mark_waiting(message.address, message.message_id, True)
+            mark = await channel.mark_waiting(message.address, message.message_id, True)
+            for pause_s in pauses_s:
+                if mark != "later" or await marking.is_needless_within(pause_s):
+                    break
+                mark = await channel.mark_waiting(message.address, message.message_id, True)
+            return mark
         finally:
-            if self._marking.get(_place_of(message)) is marked:
-                del self._marking[_place_of(message)]
-            marked.set()
+            if self._marking.get(place) is marking:
+                del self._marking[place]
+            marking.ended.set()
 
     async def waits_no_more(self, message: InboundMessage) -> None:
-        """Take the reaction away; never before it is there. Where the platform does not take that, it
-        is tried again for a while."""
-        marked = self._marking.get(_place_of(message))
-        if marked is not None:
-            await marked.wait()
+        """Take the reaction away; never before it is there. Where the platform does not take that now,
+        it is tried again for a while."""
+        marking = self._marking.get(_place_of(message))
+        if marking is not None:
+            marking.needless.set()
+            await marking.ended.wait()
         channel = self._channels[message.address.channel]
-        for pause_s in self._pauses_s(message):
-            if await channel.mark_waiting(message.address, message.message_id, False):
+        for pause_s in (*UNMARK_AGAIN_S, None):
+            mark = await channel.mark_waiting(message.address, message.message_id, False)
+            if mark != "later" or pause_s is None:
                 break
             await asyncio.sleep(pause_s)
         await self._keep(message, marked=False)
-
-    def _pauses_s(self, message: InboundMessage) -> Sequence[float]:
-        """After each try; one that was refused may be there all the same."""
-        place = _place_of(message)
-        if place not in self._unmarked:
-            return UNMARK_AGAIN_S
-        self._unmarked.discard(place)
-        return (0.0,)
 
     async def _keep(self, message: InboundMessage, *, marked: bool) -> None:
         """For whoever starts after a crash. A mark that cannot be kept is a mark all the same."""

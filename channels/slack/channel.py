@@ -15,6 +15,7 @@ from channels.base import (
     Attachment,
     Capabilities,
     InboundMessage,
+    Mark,
     OutboundReply,
     Receive,
     ReplyJournal,
@@ -30,7 +31,7 @@ from channels.slack import connection, files, reply
 from channels.slack.api import BotIdentity, SlackApi
 from channels.slack.catch_up import CatchUp, Nowhere, Places
 from channels.slack.connection import ConnectionTiming, run_http, run_socket
-from channels.slack.errors import FAILURES, code_of
+from channels.slack.errors import FAILURES, Meaning, code_of, meaning_of
 from channels.slack.intake import Intake
 from channels.slack.logs import sdk_logger
 from channels.slack.managers import manages
@@ -56,6 +57,7 @@ _CAPABILITIES: Final = Capabilities(
 )
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})
+_NOT_NOW: Final = frozenset({Meaning.NOT_SENT, Meaning.UNCERTAIN, Meaning.RATE_LIMITED})
 
 
 class SlackChannel:
@@ -197,18 +199,20 @@ class SlackChannel:
     def _in_the_making(self, ts: str) -> bool:
         return any(one.owns(ts) for one in self._replies)
 
-    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
         """Set or clear 👀 on a message."""
         if asker(message_id) is not None:
-            return False
+            return "refused"
         params = {"channel": to.chat, "timestamp": message_id, "name": _WAITING}
         try:
             await self._api.write("reactions.add" if waiting else "reactions.remove", params)
         except FAILURES as error:
             code = code_of(error)
             log.debug("no reaction on message %s: %s", message_id, code)
-            return code in _DONE_ALREADY
-        return True
+            if code in _DONE_ALREADY:
+                return "taken"
+            return "later" if meaning_of(error) in _NOT_NOW else "refused"
+        return "taken"
 
     async def is_admin(
         self, to: Address, person: str, *, managing: bool = False, named: Collection[str] = ()

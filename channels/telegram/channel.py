@@ -15,6 +15,7 @@ from channels.base import (
     Attachment,
     Capabilities,
     InboundMessage,
+    Mark,
     OutboundReply,
     Press,
     Receive,
@@ -30,7 +31,7 @@ from channels.inputs import Form
 from channels.telegram.api import Api, build_api
 from channels.telegram.compose import compose
 from channels.telegram.deliver import Delivery
-from channels.telegram.errors import listening_failed, name_of
+from channels.telegram.errors import Meaning, listening_failed, meaning_of, name_of
 from channels.telegram.files import fetch
 from channels.telegram.keyboard import keyboard_of
 from channels.telegram.limiter import Dropped
@@ -48,6 +49,7 @@ MAX_MENU_COMMANDS = 8
 Menu = Sequence[tuple[str, str]]
 MenuByLanguage = Mapping[str | None, Menu]
 
+_NOT_NOW = frozenset({Meaning.NOT_SENT, Meaning.UNCERTAIN})
 _CAPABILITIES = Capabilities(reactions=True, buttons=True, commands_in_threads=True, topics=True)
 
 
@@ -157,18 +159,21 @@ class TelegramChannel:
             silent=silent,
         )
 
-    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> bool:
+    async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
         """Set or clear 👀 on a message; on none where the chat's number has changed since."""
         if not message_id:
-            return False
+            return "refused"
         reaction = [ReactionTypeEmoji(ReactionEmoji.EYES)] if waiting else []
         try:
-            return await self._api.bot.set_message_reaction(
+            await self._api.bot.set_message_reaction(
                 int(to.chat), int(message_id), reaction, rate_limit_args="reaction"
             )
-        except (TelegramError, Dropped) as error:
+        except Dropped:
+            return "later"
+        except TelegramError as error:
             log.debug("no reaction on message %s: %s", message_id, type(error).__name__)
-            return False
+            return "later" if meaning_of(error) in _NOT_NOW else "refused"
+        return "taken"
 
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False

@@ -23,7 +23,7 @@ from channels.errors import ChannelUnavailable, ReplyRefused
 from channels.parts import Passage
 from channels.telegram.api import Bot
 from channels.telegram.errors import Meaning, delivery_failed, meaning_of, name_of
-from channels.telegram.limiter import Dropped, Urgency
+from channels.telegram.limiter import PREVIEWS, Dropped, Urgency
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +207,7 @@ class Delivery:
         plain = moved = False
         while True:
             try:
-                if urgency == "preview":
+                if urgency in PREVIEWS:
                     return await request(plain)
                 return await self._again(lambda: request(plain), passage, repeatable=repeatable)  # noqa: B023
             except TelegramError as error:
@@ -265,4 +265,4 @@ def _reply(message_id: str | None) -> ReplyParameters | None:
 
 
 def _read_timeout(urgency: Urgency) -> float:
-    return _PREVIEW_READ_S if urgency == "preview" else _ANSWER_READ_S
+    return _PREVIEW_READ_S if urgency in PREVIEWS else _ANSWER_READ_S

@@ -9,8 +9,10 @@ request says what it is:
 - `preview` and `typing` never wait: they are dropped when less than a quarter of a bucket would be
   left, in a group less than two messages, so that answers always find room: "Stopped." and what it
   has dropped too;
+- `beginning` is a preview that says nothing yet: it needs room for the one that follows it as well;
+- `following` is that one, which brings the Stop button: all room that is there is its own;
 - `control` (buttons that are taken away) goes out at once, and takes room that is there;
-- `reaction` does too, but takes none from a group's messages of a minute: it is no message;
+- `reaction` goes out at once too. It is no message, as typing is none: they take no room in a chat;
 - what names no chat (the answer to a press) goes out at once.
 
 A refusal for flooding closes that chat alone until its time is over; what does not wait is dropped
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -32,14 +34,19 @@ from telegram.ext import BaseRateLimiter
 from channels.parts import Passage
 from channels.telegram.errors import Meaning, meaning_of, wait_asked_for
 from channels.telegram.moves import Moves
+from channels.telegram.window import Window
 
 log = logging.getLogger(__name__)
 
-Urgency = Literal["answer", "preview", "typing", "control", "reaction"] | Passage
+Rank = Literal["answer", "preview", "beginning", "following", "typing", "control", "reaction"]
+Urgency = Rank | Passage
 Result = bool | dict[str, Any] | list[dict[str, Any]]
 Send = Callable[..., Coroutine[Any, Any, Result]]
 
+PREVIEWS: Collection[Urgency] = ("preview", "beginning", "following")
+
 _SHARE_FOR_ANSWERS = 0.25
+_CHAT_PERIOD_S = 3.2  # the rest is for requests that travel for different times
 _GROUP_PERIOD_S = 20.0
 _KEPT_IN_GROUPS = 2.0  # messages
 _IDLE_S = 120.0  # longer than the longest bucket takes to empty
@@ -51,20 +58,23 @@ class Dropped(Exception):
     for flooding."""
 
 
-def _chat_buckets(group: bool) -> list[AsyncLimiter]:
-    # A bucket lets its size and its flow through in one period. Three in three seconds: one a second
-    # with the shortest burst in which a preview begins, shows its first words, and is followed by
-    # the answer at once. Five in twenty seconds: never more than 20 in any minute.
-    per_chat = AsyncLimiter(3, 3)
-    return [per_chat, AsyncLimiter(5, _GROUP_PERIOD_S)] if group else [per_chat]
+def _chat_buckets(group: bool) -> list[AsyncLimiter | Window]:
+    # Three in any three seconds: one a second, with the shortest burst in which a preview begins,
+    # shows its first words, and is followed by the answer at once. A leaky bucket of three would let
+    # five through, and the last ones be refused. It lets its size and its flow through in one period:
+    # five in twenty seconds are never more than 20 in any minute. The window is the last to be waited
+    # for, so that it counts when a request leaves.
+    per_chat = Window(3, _CHAT_PERIOD_S)
+    return [AsyncLimiter(5, _GROUP_PERIOD_S), per_chat] if group else [per_chat]
 
 
 @dataclass(slots=True)
 class _Chat:
-    buckets: list[AsyncLimiter]
+    buckets: list[AsyncLimiter | Window]
     closed_until: float = 0.0
     used_at: float = 0.0
     requests: int = 0
+    answers: int = 0  # of them, that wait for their turn
     order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -143,10 +153,7 @@ class Limiter(BaseRateLimiter[Urgency]):
         self, chat: _Chat, passage: Passage, callback: Send, args: Any, kwargs: dict[str, Any]
     ) -> Result:
         while True:
-            async with passage.interruptible(), chat.order:
-                if (wait := chat.closed_until - _now()) > 0:
-                    await asyncio.sleep(wait)
-                await self._take(chat)
+            await self._turn_of(chat, passage)
             await passage.leaving()
             try:
                 return await self._send(chat, callback, args, kwargs)
@@ -154,15 +161,26 @@ class Limiter(BaseRateLimiter[Urgency]):
                 log.debug("a flooded chat: the answer waits")
                 await passage.stayed()
 
+    async def _turn_of(self, chat: _Chat, passage: Passage) -> None:
+        chat.answers += 1
+        try:
+            async with passage.interruptible(), chat.order:
+                if (wait := chat.closed_until - _now()) > 0:
+                    await asyncio.sleep(wait)
+                await self._take(chat)
+        finally:
+            chat.answers -= 1
+
     def _check(self, chat: _Chat, urgency: Urgency) -> None:
         """Raises `Dropped` unless this may go out now."""
         if chat.closed_until > _now():
             raise Dropped(urgency)
         if urgency in ("control", "reaction"):
             return
+        if chat.answers:  # whatever room there is will be theirs
+            raise Dropped(urgency)
         for bucket in (self._overall, *chat.buckets):
-            kept = _KEPT_IN_GROUPS if _is_slow(bucket) else bucket.max_rate * _SHARE_FOR_ANSWERS
-            if not bucket.has_capacity(1 + kept):
+            if not bucket.has_capacity(_needed(urgency, bucket)):
                 raise Dropped(urgency)
 
     async def _take(self, chat: _Chat) -> None:
@@ -170,9 +188,8 @@ class Limiter(BaseRateLimiter[Urgency]):
             await bucket.acquire()
 
     async def _take_what_is_there(self, chat: _Chat, urgency: Urgency) -> None:
-        for bucket in (*chat.buckets, self._overall):
-            if urgency == "reaction" and _is_slow(bucket):
-                continue
+        no_message = urgency in ("reaction", "typing")
+        for bucket in (*(() if no_message else chat.buckets), self._overall):
             if bucket.has_capacity():
                 await bucket.acquire()  # returns at once
 
@@ -216,9 +233,13 @@ def _what_is_read(endpoint: str, answer: Result) -> Result:
     return answer
 
 
-def _is_slow(bucket: AsyncLimiter) -> bool:
-    """Whether it counts a group's messages of a minute."""
-    return bucket.time_period == _GROUP_PERIOD_S
+def _needed(urgency: Urgency, bucket: AsyncLimiter | Window) -> float:
+    """The room that has to be there for a request that is dropped without."""
+    if urgency == "following":
+        return 1
+    counts_a_minute = bucket.time_period == _GROUP_PERIOD_S
+    kept = _KEPT_IN_GROUPS if counts_a_minute else bucket.max_rate * _SHARE_FOR_ANSWERS
+    return (2 if urgency == "beginning" else 1) + kept
 
 
 def _now() -> float:

@@ -34,7 +34,7 @@ from channels.text import is_visible
 
 log = logging.getLogger(__name__)
 
-_PRIVATE_INTERVAL_S = 1.0  # one message a second in a chat, edits too
+_PRIVATE_INTERVAL_S = 1.6  # of three messages in as many seconds, edits too, one is the answer's
 _GROUP_INTERVAL_S = 3.0  # 20 a minute
 _TYPING_AFTER_S = 0.3
 _TYPING_S = 5.0  # Telegram shows it that long
@@ -240,7 +240,7 @@ class TelegramReply(Finishing):
             await self._journal.showing()
         begun = await self._delivery.send(
             _NOTHING_YET if bare else part,
-            urgency="preview",
+            urgency="beginning" if bare else "preview",
             reply_to=self._reply_to,
             keyboard=None if bare else self._keyboard,
             silent=self._silent,
@@ -255,7 +255,10 @@ class TelegramReply(Finishing):
 
     async def _change_preview(self, message_id: int, part: Part) -> None:
         edited = await self._delivery.edit(
-            message_id, part, urgency="preview", keyboard=self._keyboard
+            message_id,
+            part,
+            urgency="following" if self._shown is None else "preview",
+            keyboard=self._keyboard,
         )
         adopted, self._adopted = self._adopted, False
         if edited:

@@ -18,7 +18,7 @@ from agent.provider import StopReason
 from agent.testing import calls, refusal
 from bridge import lanes
 from bridge.runs import notices
-from channels.base import Address, Attachment
+from channels.base import Address, Attachment, Mark
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
 from memory.errors import StoreUnavailable
@@ -766,7 +766,7 @@ async def test_a_waiting_mark_is_never_taken_away_before_it_is_there(
     async with bed(tmp_path, ["one", "two"], stall=stall) as it:
         slow, mark = asyncio.Event(), FakeChannel.mark_waiting
 
-        async def marking(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> bool:
+        async def marking(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> Mark:
             if waiting:
                 await slow.wait()
             return await mark(it, to, message_id, waiting)
@@ -788,10 +788,10 @@ async def test_a_waiting_mark_that_the_platform_keeps_is_taken_away_later(
     stall, refused, mark = asyncio.Event(), [1, 2], FakeChannel.mark_waiting
     monkeypatch.setattr(notices, "UNMARK_AGAIN_S", (0.0, 0.0, 0.0))
 
-    async def flooded(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> bool:
+    async def flooded(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> Mark:
         if not waiting and refused:
             refused.pop()
-            return False
+            return "later"
         return await mark(it, to, message_id, waiting)
 
     monkeypatch.setattr(FakeChannel, "mark_waiting", flooded)
@@ -805,6 +805,36 @@ async def test_a_waiting_mark_that_the_platform_keeps_is_taken_away_later(
         await it.bridge.idle()
         assert [waiting for _, waiting in it.channel.marks] == [True, False]
         assert await it.database.read("SELECT 1 FROM inbox WHERE marked = 1") == []
+
+
+@pytest.mark.parametrize("opens", [True, False])
+async def test_a_mark_that_a_flood_holds_up_comes_later_and_no_sentence_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: bool
+) -> None:
+    stall, tries, mark = asyncio.Event(), [1, 2] if opens else [], FakeChannel.mark_waiting
+    monkeypatch.setattr(notices, "MARK_AGAIN_S", (0.0, 0.0) if opens else (60.0,))
+    refused = asyncio.Event()
+
+    async def flooded(it: FakeChannel, to: Address, message_id: str, waiting: bool) -> Mark:
+        if waiting and (tries or not opens):
+            refused.set()
+            tries[:] = tries[1:]
+            return "later"
+        return await mark(it, to, message_id, waiting)
+
+    monkeypatch.setattr(FakeChannel, "mark_waiting", flooded)
+    async with bed(tmp_path, ["one", "two"], stall=stall) as it:
+        await it.send("a")
+        await it.provider.streaming.wait()
+        await it.send("b")
+        await refused.wait()
+        if opens:
+            await it.until(lambda: it.channel.marks)
+        stall.set()
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert it.channel.finals == ["one", "two"]
+        assert [waiting for _, waiting in it.channel.marks] == ([True, False] if opens else [False])
 
 
 async def test_the_rest_of_a_long_text_is_seen_though_it_comes_while_the_lane_reads(

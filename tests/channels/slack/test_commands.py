@@ -197,11 +197,11 @@ async def test_a_waiting_message_gets_a_reaction_and_loses_it(
     dm = server.dm(server.user("Ana"))
     sent = dm.send("later")
     to = Address("slack", server.team_id, dm.id)
-    assert await channel.mark_waiting(to, sent.ts, True)
-    assert await channel.mark_waiting(to, sent.ts, True)
+    assert await channel.mark_waiting(to, sent.ts, True) == "taken"
+    assert await channel.mark_waiting(to, sent.ts, True) == "taken"
     assert sent.reactions == {"eyes": [server.bot.id]}
-    assert await channel.mark_waiting(to, sent.ts, False)
-    assert await channel.mark_waiting(to, sent.ts, False)
+    assert await channel.mark_waiting(to, sent.ts, False) == "taken"
+    assert await channel.mark_waiting(to, sent.ts, False) == "taken"
     assert sent.reactions == {}
 
 
@@ -211,8 +211,8 @@ async def test_where_reactions_are_not_allowed_the_bridge_is_told(
     dm = server.dm(server.user("Ana"))
     sent = dm.send("later")
     to = Address("slack", server.team_id, dm.id)
-    server.scopes.remove("reactions:write")
-    assert not await channel.mark_waiting(to, sent.ts, True)
     server.fail_next("reactions.add", drop=True)
-    assert not await channel.mark_waiting(to, sent.ts, True)
-    assert not await channel.mark_waiting(to, "ephemeral:U1:t1", True)
+    assert await channel.mark_waiting(to, sent.ts, True) == "later"
+    server.scopes.remove("reactions:write")
+    assert await channel.mark_waiting(to, sent.ts, True) == "refused"
+    assert await channel.mark_waiting(to, "ephemeral:U1:t1", True) == "refused"

@@ -58,7 +58,7 @@ async def test_its_scopes_and_events_are_enough(
     message = (await inbox.wait_for(2))[0]
     assert (message.sender.name, message.quote) == ("Ana", "Ana: see")
     assert await channel.fetch(message.attachments[0]) == b"x"
-    assert await channel.mark_waiting(message.address, message.message_id, True)
+    assert await channel.mark_waiting(message.address, message.message_id, True) == "taken"
     stop = StopControl("Stop", "r1")
     reply = channel.open_reply(message.address, reply_to=message.message_id, stop=stop)
     reply.show("so far")

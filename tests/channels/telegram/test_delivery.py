@@ -16,13 +16,14 @@ from channels.base import (
 )
 from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
 from channels.parts import NUMBER_ROOM
-from channels.telegram import deliver
+from channels.telegram import deliver, limiter
 from channels.telegram import reply as reply_module
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.compose import MAX_UNITS
 from channels.telegram.reply import TelegramReply
 from tests.channels.numbering import unnumbered
 from tests.channels.telegram.conftest import Inbox, make_channel
+from tests.contracts.journals import Diary
 from tests.servers.telegram import Chat, Message, TelegramServer
 
 STOP = StopControl("Stop", "run-1")
@@ -42,6 +43,7 @@ def group(server: TelegramServer) -> Chat:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "_AGAIN_S", (0.01,) * 20)
+    monkeypatch.setattr(limiter, "_CHAT_PERIOD_S", 0.5)
     monkeypatch.setattr(reply_module, "_STOP_AFTER_S", 0.3)
 
 
@@ -108,6 +110,20 @@ async def test_the_stop_button_is_there_before_any_text_comes(
     assert pressed.answer_text == "Stopping"
     await reply.discard()
     assert chat.bot_messages == []
+
+
+async def test_words_and_button_follow_the_bare_sign_at_once(
+    channel: TelegramChannel, chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a journal keeps its id first, and though "typing" was shown before."""
+    monkeypatch.setattr(reply_module, "_STOP_AFTER_S", 60.0)
+    monkeypatch.setattr(reply_module, "_PRIVATE_INTERVAL_S", 60.0)  # nothing that is dropped comes
+    reply = channel.open_reply(place(chat), reply_to=None, stop=STOP, journal=Diary())
+    await chat.world.wait_for(lambda: chat.actions)
+    reply.show("Hello")
+    preview = await chat.wait_for_button("Stop")
+    assert preview.history == ["…", "Hello"]
+    await reply.discard()
 
 
 async def test_text_takes_the_place_of_the_empty_preview(

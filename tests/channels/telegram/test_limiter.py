@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -16,6 +17,7 @@ from telegram.error import BadRequest, RetryAfter
 from channels.parts import Halt, Halted, Passage
 from channels.telegram.limiter import Dropped, Limiter, Urgency
 from channels.telegram.moves import Moves
+from tests.servers.telegram_faults import FloodControl
 
 T = TypeVar("T")
 PRIVATE, OTHER, GROUP = 5, 6, -1005
@@ -78,13 +80,13 @@ def flood(seconds: int, monkeypatch: pytest.MonkeyPatch) -> RetryAfter:
     return RetryAfter(timedelta(seconds=seconds))
 
 
-def test_answers_leave_once_a_second_in_a_chat_after_a_burst_of_three() -> None:
+def test_answers_leave_three_in_three_seconds_in_a_chat() -> None:
     async def main() -> list[float]:
         telegram = Telegram()
         await asyncio.gather(*(telegram.request(PRIVATE, "answer") for _ in range(5)))
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 1.0, 2.0]
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 3.2, 3.2]
 
 
 def test_a_group_never_gets_more_than_twenty_in_a_minute() -> None:
@@ -118,11 +120,74 @@ def test_a_preview_leaves_room_for_the_answer_that_follows() -> None:
         with pytest.raises(Dropped):
             await telegram.request(PRIVATE, "preview")
         await telegram.request(PRIVATE, "answer")
-        await asyncio.sleep(2)
+        await asyncio.sleep(4)
         await telegram.request(PRIVATE, "preview")
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 2.0]
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 4.0]
+
+
+@pytest.mark.parametrize(("chat", "at_s"), [(PRIVATE, 3.2), (GROUP, 16.0)])
+def test_a_preview_begins_when_its_button_can_follow_at_once_and_both_leave_room_for_an_answer(
+    chat: int, at_s: float
+) -> None:
+    async def main() -> tuple[float, float]:
+        telegram = Telegram()
+        for _ in range(3 if chat == PRIVATE else 5):
+            await telegram.request(chat, "answer")
+        while True:
+            with suppress(Dropped):
+                await telegram.request(chat, "beginning")
+                break
+            await asyncio.sleep(0.1)
+        begun = now()
+        await telegram.request(chat, "following")
+        await telegram.request(chat, "answer")
+        return begun, now()
+
+    begun, answered = in_virtual_time(main)
+    assert begun == pytest.approx(at_s, abs=0.2)
+    assert answered == begun
+
+
+def test_typing_and_reactions_take_no_message_from_a_chat() -> None:
+    async def main() -> list[float]:
+        telegram = Telegram()
+        for urgency in ("typing", "reaction", "beginning", "following", "answer"):
+            await telegram.request(PRIVATE, urgency)  # type: ignore[arg-type]
+        return telegram.times(PRIVATE)
+
+    assert in_virtual_time(main) == [0.0] * 5
+
+
+@pytest.mark.parametrize("chat", [PRIVATE, GROUP])
+def test_a_platform_that_counts_strictly_never_refuses_whatever_is_asked_for(chat: int) -> None:
+    async def main() -> tuple[int, int]:
+        limiter, floods = Limiter(Moves()), FloodControl(realistic=True, clock=now)
+        chance, sent = random.Random(7), 0
+
+        async def arrives() -> bool:
+            nonlocal sent
+            await asyncio.sleep(chance.uniform(0, 0.15))  # on its way
+            floods.check(chat, "sendmessage", counted=True)
+            sent += 1
+            return True
+
+        async def one(urgency: Urgency) -> None:
+            with suppress(Dropped):
+                await limiter.process_request(arrives, (), {}, "", {"chat_id": chat}, urgency)
+
+        asked: list[asyncio.Task[None]] = []
+        for _ in range(400):
+            urgency: Urgency = chance.choice(("answer", "preview", "beginning", "following"))
+            asked.append(asyncio.create_task(one(urgency)))
+            await asyncio.sleep(chance.expovariate(1.0 if chat == PRIVATE else 0.2))
+        await asyncio.gather(*asked)
+        return floods.refused, sent
+
+    refused, sent = in_virtual_time(main)
+    assert refused == 0
+    assert sent > 150
 
 
 def test_in_a_busy_group_two_answers_find_room_beside_previews_and_reactions() -> None:
@@ -143,12 +208,12 @@ def test_in_a_busy_group_two_answers_find_room_beside_previews_and_reactions() -
     assert in_virtual_time(main) == pytest.approx([0, 0], abs=0.5)
 
 
-def test_previews_every_second_go_through() -> None:
+def test_previews_in_their_interval_go_through() -> None:
     async def main() -> int:
         telegram = Telegram()
         for _ in range(20):
             await telegram.request(PRIVATE, "preview")
-            await asyncio.sleep(1)
+            await asyncio.sleep(1.6)
         return len(telegram.arrived)
 
     assert in_virtual_time(main) == 20
@@ -174,8 +239,8 @@ def test_previews_and_typing_of_many_chats_leave_a_quarter_to_answers() -> None:
     assert times == [0.0] * 29
 
 
-@pytest.mark.parametrize("urgency", ["preview", "typing", "control"])
-def test_whatever_goes_to_a_chat_counts_against_its_one_budget(urgency: Urgency) -> None:
+@pytest.mark.parametrize("urgency", ["preview", "following", "control"])
+def test_every_message_to_a_chat_counts_against_its_one_budget(urgency: Urgency) -> None:
     async def main() -> list[float]:
         telegram = Telegram()
         for _ in range(2):
@@ -183,7 +248,7 @@ def test_whatever_goes_to_a_chat_counts_against_its_one_budget(urgency: Urgency)
         await asyncio.gather(*(telegram.request(PRIVATE, "answer") for _ in range(3)))
         return telegram.times(PRIVATE)
 
-    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 1.0, 2.0]
+    assert in_virtual_time(main) == [0.0, 0.0, 0.0, 3.2, 3.2]
 
 
 @pytest.mark.parametrize("urgency", ["preview", "typing"])
@@ -215,7 +280,7 @@ def test_answers_leave_before_previews_that_come_while_they_wait() -> None:
                 shown += not all(task.done() for task in waiting)
         return telegram.times(PRIVATE)[:6], shown
 
-    assert in_virtual_time(main) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0)
+    assert in_virtual_time(main) == ([0.0, 0.0, 0.0, 3.2, 3.2, 3.2], 0)
 
 
 def test_answers_previews_and_typing_together_stay_below_twenty_a_minute_in_a_group() -> None:
@@ -376,7 +441,7 @@ def test_a_halted_answer_leaves_at_once_and_holds_up_nobody(
     assert (
         in_virtual_time(main)
         == {
-            "bucket": [0.0, 0.0, 0.0, 1.0],
+            "bucket": [0.0, 0.0, 0.0, 3.2],
             "flood": [0.0, 30.0],
             "another answer": [0.0, 30.0, 30.0],
         }[behind]
@@ -428,5 +493,5 @@ def test_a_message_is_not_said_to_leave_while_it_waits(monkeypatch: pytest.Monke
         return journal.heard, telegram.times(PRIVATE)
 
     heard, times = in_virtual_time(main)
-    assert times == [0.0, 0.0, 0.0, 1.0, 31.0, 31.0]
-    assert heard == [(1.0, "leaving 2"), (1.0, "stayed 2"), (31.0, "leaving 2")]
+    assert times == [0.0, 0.0, 0.0, 3.2, 33.2, 33.2]
+    assert heard == [(3.2, "leaving 2"), (3.2, "stayed 2"), (33.2, "leaving 2")]

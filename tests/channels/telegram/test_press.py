@@ -219,9 +219,9 @@ async def test_a_waiting_message_is_marked_and_unmarked(
     channel: TelegramChannel, chat: Chat
 ) -> None:
     message = chat.send("hi")
-    assert await channel.mark_waiting(place(chat), str(message.id), True)
+    assert await channel.mark_waiting(place(chat), str(message.id), True) == "taken"
     assert message.reactions == ["👀"]
-    assert await channel.mark_waiting(place(chat), str(message.id), False)
+    assert await channel.mark_waiting(place(chat), str(message.id), False) == "taken"
     assert message.reactions == []
 
 
@@ -230,9 +230,19 @@ async def test_where_reactions_are_off_it_says_so(
 ) -> None:
     message = chat.send("hi")
     server.fail_next("setMessageReaction", status=400, description="Bad Request: REACTION_INVALID")
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
+    assert await channel.mark_waiting(place(chat), str(message.id), True) == "refused"
+
+
+async def test_a_reaction_that_a_flood_or_the_network_has_stopped_may_come_later(
+    server: TelegramServer, channel: TelegramChannel, chat: Chat
+) -> None:
+    message = chat.send("hi")
     server.fail_next("setMessageReaction", drop=True)
-    assert not await channel.mark_waiting(place(chat), str(message.id), True)
+    assert await channel.mark_waiting(place(chat), str(message.id), True) == "later"
+    server.flood(chat, retry_after=60, count=1)
+    for _ in range(2):  # the platform's own refusal, then what is dropped here while it lasts
+        assert await channel.mark_waiting(place(chat), str(message.id), True) == "later"
+    assert len(server.calls_to("setMessageReaction")) == 2
 
 
 # ---- in place -----------------------------------------------------------------------------------
