@@ -126,7 +126,7 @@ class AgentRun:
         self._time_is_up = False
         self.last_run_new_messages: list[Message] = list(task.resumed)
         self.notices: list[LimitReached] = []  # what else a person is told after the answer
-        self.cut_by: StopReason | None = None  # what ended the answer before its end
+        self.cut_by: StopReason | None = None  # what ended the answer before its end, or begin
         self.gave_no_answer = False
         self._tools = ToolLog(task.toolbox)
         self._admission = Admission(task.toolbox, self._breaker)
@@ -300,11 +300,11 @@ class AgentRun:
         if not text_of(completed.message):
             completed = await self._ask_in_time(tools=False, advice=NUDGE)
         answer = _words_only(completed.message)
+        if completed.stop_reason in _CUTS:
+            self.cut_by = completed.stop_reason
         if not text_of(answer):
             self.gave_no_answer = True
             return Message("assistant", (TextBlock(EMPTY_MARK),))
-        if completed.stop_reason in _CUTS:
-            self.cut_by = completed.stop_reason
         return answer
 
     def _tool_started(self, call: ToolUseBlock) -> None:

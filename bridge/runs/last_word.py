@@ -18,6 +18,8 @@ from channels.errors import FileRefused
 
 log = logging.getLogger(__name__)
 
+# Of an answer in which there is no word, and of one that was begun; what is told.
+_EMPTY = {"filter": "empty_filtered", "length": "empty_cut", "window": "empty_cut"}
 _CUTS = {"filter": "answer_filtered", "pause": "answer_broken_off"}  # what is told; else the length
 
 
@@ -84,11 +86,13 @@ class LastWord:
         return effects_told(replace(agent.effects(), done=()), self._say)
 
     def _afterwords(self, agent: AgentRun) -> Sequence[str]:
-        sentences = [self._say("empty_answer")] if agent.gave_no_answer else []
+        sentences: list[str] = []
+        if agent.gave_no_answer:
+            sentences.append(self._say(_EMPTY.get(agent.cut_by or "", "empty_answer")))
         if unknown := self._unknown(agent):  # the process died while they ran, or they timed out
             sentences.append(unknown)
         sentences += [self._say(f"limit_{n.limit}", **n.values) for n in agent.notices]
-        if agent.cut_by is not None:
+        if agent.cut_by is not None and not agent.gave_no_answer:
             sentences.append(self._say(_CUTS.get(agent.cut_by, "answer_cut")))
         if agent.context_was_reset:
             sentences.append(self._say("context_reset"))

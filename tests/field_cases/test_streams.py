@@ -143,6 +143,24 @@ async def test_a_call_whose_block_never_ends_is_refused_as_cut(fragments: list[s
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_why_an_answer_has_no_word_is_told(tmp_path: Path, kind: Kind) -> None:
+    """The provider's filter, or a model that has thought up to the cap: after one nudge it is said."""
+    filtered, cut = ("refusal", "max_tokens")
+    if kind == "openai":
+        filtered, cut = ("content_filter", "length")
+    async with chat(tmp_path, kind) as it:
+        for stop, told in ((filtered, "content filter held"), (cut, "met its length limit")):
+            before = len(it.server.requests)
+            for _ in range(2):
+                it.server.answer(thinking("hm"), stop=stop, usage=Usage(10, 5))
+            said = await it.ask("tell me")
+            assert told in said
+            assert "gave no answer" not in said
+            assert "ends here" not in said
+            assert len(it.server.requests) - before == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_an_empty_answer_after_a_tool_is_asked_for_once_and_then_said(
     tmp_path: Path, kind: Kind
 ) -> None:
