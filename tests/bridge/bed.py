@@ -68,7 +68,7 @@ from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 
 NO_LAYERS = PolicyLayers()
-RULES = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team"}))
+RULES = ChannelAccess(frozenset({"owner"}), frozenset({"ana", "bo", "team", "crew", "odd"}))
 LIMITS = RunLimits(steps=5, tool_calls=50, seconds=900, tokens=1_000_000)
 
 

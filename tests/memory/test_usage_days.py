@@ -218,7 +218,7 @@ async def test_cleaning_takes_no_row_that_a_window_needs(database: Database) -> 
     await Retention(database, Keep(DAY, 0, 32 * DAY, 0, DAY, 0)).clean(now)
     assert await database.read("SELECT body FROM inbox WHERE body IS NOT NULL") == []
     assert isinstance(await inbox.put_question(question(3), [window]), Full)
-    used = await usage.used(PLACE, "ana", ZONES[0])
+    used = await usage.used(PLACE, "ana", UTC)
     assert (used.chat_cost, used.month_cost) == (40, 40)
     assert await usage.cost_since(now - DAY) == Cost(40)
 
