@@ -9,7 +9,7 @@ from typing import Final
 
 from bridge.access import Access
 from bridge.answers import Answer
-from bridge.limits.editing import differences, edited, too_wide
+from bridge.limits.editing import differences, edited, of_everybody, too_wide
 from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS
 from bridge.limits.policies import ChatPolicies
 from bridge.limits.reading import Reading, line_of, mended, read
@@ -75,11 +75,11 @@ class Changes:
         """The lines, as they would stand in the file."""
         return read(text.encode(), self._files.known, TOPIC_KEYS if place.topic else KEYS)
 
-    def faults(self, reading: Reading) -> tuple[Fault, ...]:
+    def faults(self, reading: Reading, place: PolicyPlace) -> tuple[Fault, ...]:
         """All that is wrong in lines that somebody wants to set here: a file may stand above a ceiling,
         which then holds, but nobody is let set it."""
         wide = too_wide(reading, self._policies.layers.ceilings)
-        return tuple(sorted((*reading.faults, *wide)))
+        return tuple(sorted((*reading.faults, *wide, *of_everybody(reading, place.chat))))
 
     async def stored(self, place: PolicyPlace) -> StoredPolicy:
         """What holds, with its revision."""
@@ -105,7 +105,7 @@ class Changes:
         `revision`: the one that whoever wrote them had seen. `now`: a pause or a block does not wait
         until somebody has mended the file; it joins the file's lines, and what holds instead."""
         reading = self.read(lines, place)
-        if faults := self.faults(reading):
+        if faults := self.faults(reading, place):
             return Refused("limits_faults", faults)
         if not (reading.values or reading.removed):  # never: away with all of them
             return Refused("limits_empty" if whole else "limits_how")

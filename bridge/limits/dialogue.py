@@ -19,7 +19,7 @@ from bridge.limits.menu import ACTION, Menu
 from bridge.limits.overview import Overview
 from bridge.limits.reading import plain_key, typed
 from bridge.limits.rights import LimitRights
-from bridge.limits.steps import Body, Do, Step, Steps, dump, expired, load, shown
+from bridge.limits.steps import Body, Do, Step, Steps, dump, expired, load, mark_of, shown
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError, FileRefused
@@ -147,6 +147,9 @@ class LimitsDialogue:
         return shown(step.say("limits_in_private"), ())
 
     async def _apply(self, step: Step) -> Answer:
+        """What the message above the button says, unless a later one says something else."""
+        if [*step.words] != [mark_of(step.body.lines)]:
+            return expired(step)
         no = await self._no(step.message, step.target, step.say)
         if no is not None:
             return no

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from bridge.limits.keys import BY_NAME, Key
+from bridge.limits.lists import People
 from bridge.limits.policy import Values, clamped
 from bridge.limits.reading import Reading, plain_key
 from bridge.texts import wording
@@ -70,6 +71,23 @@ def too_wide(reading: Reading, ceilings: Values) -> list[Fault]:
         for key, value in wide
         if passes(key, value, ceilings)
     ]
+
+
+def of_everybody(reading: Reading, chat: str) -> list[Fault]:
+    """Where a group's own id is to be a person's: all its anonymous admins write with it."""
+    group = chat if chat.startswith("-") else ""
+    return [
+        Fault.of(*reading.places[name], name, wording("fault_shared_id", id=chat))
+        for name, value in reading.values.items()
+        if group and group in _people(value)
+    ]
+
+
+def _people(value: Any) -> set[str]:
+    ids = value.ids if isinstance(value, People) else value
+    if not isinstance(ids, frozenset):
+        return set()
+    return {str(one).partition(" ")[0] for one in cast("frozenset[str]", ids)}
 
 
 def differences(before: Values, after: Values) -> list[tuple[str, str, str]]:

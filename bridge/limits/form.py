@@ -117,7 +117,7 @@ class LimitsForm:
         faults: dict[str, str] = {}
         for line in await self._lines(place, sent.texts, here):
             name = line.partition(":")[0]
-            for fault in self._changes.faults(self._changes.read(line, place)):
+            for fault in self._changes.faults(self._changes.read(line, place), place):
                 faults.setdefault(name, fault.said(say))
         if faults:
             return faults

@@ -17,6 +17,7 @@ from bridge.yaml_source import Value
 # that writes for channels. Nobody can be let in or kept out by one of them.
 SHARED_IDS = frozenset(("1087968824", "777000", "136817688"))
 
+_MARKS: Final = "“”„«»‘’‚"
 _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,64}", re.ASCII)
 ALL_TOPICS = frozenset(("all",))
 _TOPIC = re.compile(r"[0-9]{1,20}", re.ASCII)
@@ -157,7 +158,13 @@ def _items(written: Value) -> list[str]:
     found = re.split(r"[,\s]+", written) if isinstance(written, str) else written
     if not all(isinstance(item, str) for item in found):
         raise Wrong("list_of_single")
-    return [item.strip() for item in found if isinstance(item, str) and item.strip()]
+    items = [unquoted(item) for item in found if isinstance(item, str)]
+    return [item for item in items if item]
+
+
+def unquoted(item: str) -> str:
+    """Without the quotation marks that a phone writes, which YAML does not know."""
+    return item.strip().strip(_MARKS).strip()
 
 
 def _ids(written: Value) -> list[str]:

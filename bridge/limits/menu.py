@@ -181,11 +181,11 @@ class Menu:
         ]
         return (*found, self._back("home"))
 
-    def confirm(self) -> tuple[Button, ...]:
-        """Apply and Discard."""
+    def confirm(self, mark: str) -> tuple[Button, ...]:
+        """Apply, of the lines with this mark, and Discard."""
         say = self._say
         return (
-            self._button(say("limits_apply"), "apply"),
+            self._button(say("limits_apply"), "apply", mark),
             self._button(say("limits_discard"), "discard"),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 from pydantic import TypeAdapter
 
@@ -176,8 +177,13 @@ class Steps:
         if isinstance(plan, Refused):
             await self.rebase(step)
             return shown(plan.told(step.say), step.menu.back())
-        await self._go_on(step, replace(step.body, lines=lines, key="", text=False))
-        return shown(f"{step.say('limits_confirm')}\n{plan.told(step.say)}", step.menu.confirm())
+        typed = step.message.reply_to_id  # another reply to the same message is another value
+        body = replace(step.body, lines=lines)
+        if typed is None:
+            body = replace(body, key="", text=False)
+        await self._dialogues.go_on(step.dialogue.id, dump(body), typed)
+        told = f"{step.say('limits_confirm')}\n{plan.told(step.say)}"
+        return shown(told, step.menu.confirm(mark_of(lines)))
 
     async def rebase(self, step: Step) -> None:
         """From the difference on, it is about what is there now; a reply is still awaited."""
@@ -212,6 +218,11 @@ def shown(text: str, buttons: tuple[Button, ...]) -> Answer:
 
 def expired(step: Step) -> Answer:
     return Answer(step.say("limits_expired"), spent=True)
+
+
+def mark_of(lines: str) -> str:
+    """Of the lines that a button applies, lest it apply those of a later message."""
+    return f"{crc32(lines.encode()):08x}"
 
 
 def load(body: str) -> Body:

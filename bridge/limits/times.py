@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from bridge.limits.kinds import Known
-from bridge.limits.lists import Ids
+from bridge.limits.lists import Ids, unquoted
 from bridge.limits.numbers import Wrong
 from bridge.texts import Wording, wording
 from bridge.yaml_source import Value
@@ -165,7 +165,7 @@ class Blocks:
 
 
 def _block(item: object, known: Known) -> str:
-    found = _BLOCK.fullmatch(item.strip()) if isinstance(item, str) else None
+    found = _BLOCK.fullmatch(unquoted(item)) if isinstance(item, str) else None
     if found is None:
         raise Wrong("blocks")
     (person,) = Ids().read([found["id"]], known)

@@ -16,7 +16,7 @@ from bridge.operation.policy_changes import ANNOUNCE
 from bridge.scheduler import Due, Scheduler
 from channels.base import Sender
 from memory.policies import PolicyPlace
-from tests.bridge.bed import Bed, bed, chat_model
+from tests.bridge.bed import RULES, Bed, bed, chat_model
 from tests.bridge.limits.test_effects import GROUP, ask, write
 
 
@@ -223,3 +223,21 @@ async def test_a_pause_and_a_block_wait_for_nobody_who_has_to_mend_the_file(
         path.write_text(path.read_text().replace("langage: de\ntopics: [1\n", "language: de\n"))
         await it.ask("/resume", person="boss", chat=GROUP, private=False)
         assert path.read_text() == "language: de\npaused: no\nblocked: [41]\n"
+
+
+async def test_the_groups_own_id_is_that_of_all_anonymous_admins_and_of_nobody(
+    tmp_path: Path,
+) -> None:
+    group = "-100500"
+    async with bed(tmp_path) as it:
+        it.access.change({"fake": replace(RULES, allowed=frozenset({group}))})
+        it.channel.admins = {"boss"}
+        message = it.channel.message("/block", person="boss", chat=group, private=False)
+        await it.bridge.receive(replace(message, reply_to_person=Sender(group, "Team")))
+        await it.bridge.idle()
+        assert f"blocked: {group} stands for many people" in it.channel.finals[-1]
+        for line in (f"who_can_ask: [{group}]", f"editors: [{group}]", f"blocked: [41, {group}]"):
+            command = f"/limits set {line}"
+            told = await it.ask(command, person="boss", chat=group, private=False)
+            assert "stands for many people" in told
+        assert not (tmp_path / "groups" / "fake" / f"{group}.yaml").exists()

@@ -169,6 +169,21 @@ async def test_another_value_is_typed_as_a_reply(tmp_path: Path) -> None:
         assert len(it.provider.requests) == 1
 
 
+async def test_another_reply_to_the_same_message_is_another_value(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        reply = await opened(it)
+        await walk(it, reply, "Questions", "questions_per_person_per_day", "Other…")
+        first = await answered(it, reply, "12")
+        assert "0,50 can mean" in ((await answered(it, reply, "0,50")).final or "")
+        second = await answered(it, reply, "15")
+        assert "not set → 15" in (second.final or "")
+        assert await press(it, first, "Apply"), "what it says is not what would be applied"
+        assert not group_file(tmp_path).exists()
+        assert await press(it, second, "Apply") == ""
+        assert group_file(tmp_path).read_text() == "questions_per_person_per_day: 15\n"
+        assert it.provider.requests == []
+
+
 async def test_what_has_no_room_in_the_messages_place_is_shown_whole_in_another(
     tmp_path: Path,
 ) -> None:
