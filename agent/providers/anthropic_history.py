@@ -144,7 +144,7 @@ def _block(history: ReadHistory, where: str, block: dict[str, Any]) -> Iterator[
     match block.get("type"):
         case "tool_use":
             history.known(where, block, "type", "id", "name", "input")
-            yield _call(where, block)
+            yield _call(history, where, block)
         case "tool_result":
             history.known(where, block, "type", "tool_use_id", "content", "is_error")
             id_ = text_at(f"{where}.tool_use_id", block.get("tool_use_id"))
@@ -165,9 +165,13 @@ def _block(history: ReadHistory, where: str, block: dict[str, Any]) -> Iterator[
             yield from _part(history, where, block, _ANYWHERE)
 
 
-def _call(where: str, block: dict[str, Any]) -> ToolUseBlock:
-    """A call; input that is no object is kept as the text of a half-made one."""
-    given: Any = block.get("input", {})
+def _call(history: ReadHistory, where: str, block: dict[str, Any]) -> ToolUseBlock:
+    """A call; input that is no object is kept as the text of a half-made one, and none at all is an
+    empty one in a repaired list."""
+    given: Any = block.get("input")
+    if given is None:
+        history.fault(where, "a call without its input, which is an object, be it empty")
+        given = {}
     id_ = text_at(f"{where}.id", block.get("id"))
     name = text_at(f"{where}.name", block.get("name"))
     if isinstance(given, dict):

@@ -50,13 +50,14 @@ _NO_REASONING = " "
 class Dialect:
     """How a server differs from OpenAI; learnt from its refusals.
 
-    `reasoning`: a message's own goes back with its calls (`own`), none does (`none`), or every
-    message of the assistant's must carry some (`required`).
+    `reasoning`: a message's own goes back with its calls (`own`) or whatever it holds (`kept`, for a
+    list that is only written back), none does (`none`), or every message of the assistant's must
+    carry some (`required`).
     """
 
     completion_tokens: bool = True
     stream_options: bool = True
-    reasoning: Literal["own", "none", "required"] = "own"
+    reasoning: Literal["own", "kept", "none", "required"] = "own"
     short_ids: bool = False
     user_after_tool: bool = True
 
@@ -158,7 +159,7 @@ class _Conversation:
         DeepSeek and others in thinking mode want some in each message once a conversation has calls;
         the model's own is what `agent.context.without_seals` keeps."""
         dialect = self._dialect.reasoning
-        if dialect == "none" or not self._tools:
+        if dialect == "none" or (dialect != "kept" and not self._tools):
             return None
         if dialect == "own" and not message.tool_uses:
             return None

@@ -37,6 +37,7 @@ from agent.providers.openai_calls import asked_by_name, calls_of, faults_of, res
 from agent.providers.sendable import media_type
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_AS_IT_WAS = Dialect(reasoning="kept")
 _IN_AUDIO = "(an answer in audio)"
 _DATA_URL = re.compile(r"data:(?P<type>[\w/+.-]+);base64,(?P<data>.*)", re.DOTALL)
 
@@ -78,7 +79,7 @@ def read(rows: Sequence[object]) -> ReadHistory:
 
 def write(history: ReadHistory, messages: Sequence[Message]) -> list[JsonObject]:
     """Messages as rows again; the system's rows and attachments of `history` are put back."""
-    rows: list[JsonObject] = render(request_of(messages), READER, Dialect())["messages"]
+    rows: list[JsonObject] = render(request_of(messages), READER, _AS_IT_WAS)["messages"]
     for row in rows:
         content = row.get("content")
         if isinstance(content, list):

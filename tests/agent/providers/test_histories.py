@@ -28,6 +28,7 @@ from tests.servers import anthropic_rules, openai_rules
 
 Json = dict[str, Any]
 IMAGE = base64.b64encode(PNG).decode()
+NO_INPUT = {"type": "tool_use", "id": "a", "name": "read"}
 X = {"type": "text", "text": "x"}
 
 
@@ -165,6 +166,8 @@ def test_shapes_that_openais_api_refuses_are_found_and_mended(rows: list[Json]) 
         [user("q"), assistant([use("a")]), user([answer("a", [])])],
         [user("q"), assistant([use(None)]), user([answer(None)])],
         [user("q"), assistant([use("a", input='{"x": ')]), user([answer("a")])],
+        [user("q"), assistant([use("a", input=None)]), user([answer("a")])],
+        [user("q"), assistant([NO_INPUT]), user([answer("a")])],
         [user("q"), assistant([use("functions.exec:0")]), user([answer("functions.exec:0")])],
         [user("q"), assistant([use("a", name="a b")]), user([answer("a")])],
         [user([answer("a")]), assistant("x"), user("q")],
@@ -279,6 +282,15 @@ def test_thinking_goes_through_byte_for_byte() -> None:
     spoken = [user("q"), {**calls("a"), "reasoning_content": "hm"}, tool("a")]
     history = openai_history.read(spoken)
     assert openai_history.write(history, history.messages)[1]["reasoning_content"] == "hm"
+
+
+def test_the_reasoning_of_an_answer_without_calls_stays_in_a_repaired_list() -> None:
+    told = {**assistant("b"), "reasoning_content": "R2"}
+    for before in ([], [{**calls("a"), "reasoning_content": "R"}, tool("a")]):
+        history = openai_history.read([user("q"), *before, told, user("x"), user("y")])
+        rows = openai_history.write(history, repair(history.messages))
+        kept = [row["reasoning_content"] for row in rows if "reasoning_content" in row]
+        assert kept == ["R", "R2"][-1 - bool(before) :]
 
 
 def test_what_a_repaired_list_cannot_hold_is_noted() -> None:
