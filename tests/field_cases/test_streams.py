@@ -57,12 +57,17 @@ async def test_a_stream_that_ends_within_a_call_is_an_error_and_is_made_again(ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_call_that_met_the_cap_is_a_cut_one_whatever_the_reason_says(kind: Kind) -> None:
-    """Case 143: reported as a whole call, with as many tokens as were allowed."""
+@pytest.mark.parametrize(("made", "spent"), [((WHOLE,), 300), ((WHOLE, CUT), 20)])
+async def test_a_call_that_met_the_cap_is_a_cut_one_whatever_the_reason_says(
+    kind: Kind, made: tuple[Any, ...], spent: int
+) -> None:
+    """Case 143: reported as a whole call, with as many tokens as were allowed; and case 145, one whose
+    text ends early by a cap that nobody told: the whole call beside it does not run either."""
     write = writer()
     async with run(kind, tools=[write], most_output=300) as it:
         stop = "tool_use" if kind == "anthropic" else "tool_calls"
-        it.server.answer(tool("write", '{"path":"a'), stop=stop, usage=Usage(10, 300))
+        parts = [tool("write", given) for given in made]
+        it.server.answer(*parts, stop=stop, usage=Usage(10, spent))
         it.server.answer("Too long.")
         assert await it.it.run([GO]).execute() == "Too long."
         assert write.ran == []
