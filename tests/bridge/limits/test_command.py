@@ -279,7 +279,11 @@ async def test_a_file_with_a_fault_changes_nothing_and_is_shown_as_pending(tmp_p
         shown = await limits(it)
         assert "line 1, paused: must be yes, no, or until" in shown
         assert "`paused: yes`" in shown
-        assert "mended in the file" in await limits(it, "set language de")
+        refused = await limits(it, "set language de")
+        assert (
+            "mended in the file, or an admin writes all its lines anew by /limits replace"
+            in refused
+        )
     async with bed(tmp_path, ["One."]) as it:  # after a restart
         assert "`paused: yes`" in await limits(it)
         write(tmp_path, "paused: no\n")
