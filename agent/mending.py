@@ -127,7 +127,7 @@ class Mending:
         self._mended.add(kind)
         return first
 
-    async def _make_room(self, refusal: Refusal, highest: Rung, *, trial: bool = False) -> bool:
+    async def _make_room(self, refusal: Refusal, highest: Rung) -> bool:
         reserved = self.output_tokens
         target = target_tokens(
             refusal,
@@ -137,7 +137,7 @@ class Mending:
             budget=self._model.context_tokens - reserved - self._fixed(),
         )
         sizes = self._model.sizes
-        return await self._working.climb(target, sizes, highest=highest, trial=trial)
+        return await self._working.climb(target, sizes, highest=highest)
 
     async def _try_with_less(self, refusal: Refusal) -> bool:
         """Once, for words that say nothing to us: they may mean the size, whatever window is configured
@@ -147,7 +147,7 @@ class Mending:
         small = self._estimate() + self.output_tokens <= SMALLEST_WINDOW
         if small or not self._once(K.UNKNOWN):
             return False
-        return await self._make_room(refusal, Rung.AGGRESSIVE, trial=True)
+        return await self._make_room(refusal, Rung.AGGRESSIVE)
 
     async def _fit_the_minute(self, refusal: Refusal) -> bool:
         """It fits the model, not the quota of a minute: nothing as drastic as an emergency is done, and
@@ -156,7 +156,7 @@ class Mending:
         only_output = (refusal.requested_tokens or 0) <= self.output_tokens
         if only_output and self._reserve_less(refusal):
             return True
-        room = await self._make_room(refusal, Rung.AGGRESSIVE, trial=True)
+        room = await self._make_room(refusal, Rung.AGGRESSIVE)
         return room or self._reserve_less(refusal)
 
     def _reserve_less(self, refusal: Refusal) -> bool:

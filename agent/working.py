@@ -134,13 +134,11 @@ class WorkingCopy:
             trimmed = self._with_less_note(trimmed, budget.tokens, sizes)
         await self._take(trimmed, None)
 
-    async def climb(
-        self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET, trial: bool = False
-    ) -> bool:
+    async def climb(self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET) -> bool:
         """Line 4: the next rung, up to `highest`, that makes the copy smaller; false when none does.
 
-        `target`: tokens that the messages may take, for the first rung. `trial`: nobody knows that the
-        size was the fault, so the next run begins with less only if a model has taken this.
+        `target`: tokens that the messages may take, for the first rung. It is a trial: the next run
+        begins with less only if a model has taken this, for the fault may lie elsewhere.
         """
         while self._untried and overflow.LADDER.index(self._untried[0]) <= overflow.LADDER.index(
             highest
@@ -153,7 +151,7 @@ class WorkingCopy:
                 trimmed = await self._noted(trimmed, target, sizes, least=LEAST_SHARE)
             else:
                 await self._flush(trimmed)
-            await self._take(trimmed, rung, trial=trial)
+            await self._take(trimmed, rung, trial=True)
             return True
         return False
 
@@ -164,6 +162,7 @@ class WorkingCopy:
         if self._trial is not None:
             _, rung = self._trial
             self._trial = None
+            self.was_reset = self.was_reset or rung is Rung.RESET
             if rung is not None:
                 await self._keeper.bound(rung, self._working)
 
@@ -182,7 +181,7 @@ class WorkingCopy:
         if tried or not trimmed.dropped:
             return False
         await self._flush(trimmed)
-        await self._take(trimmed, Rung.RESET)
+        await self._take(trimmed, Rung.RESET, trial=True)
         return True
 
     async def _try(self, rung: Rung, target: int, sizes: Sizes) -> Trimmed | None:
@@ -222,7 +221,6 @@ class WorkingCopy:
         elif lost:
             self._trial = None
             await self._keeper.bound(rung, working)
-        self.was_reset = self.was_reset or rung is Rung.RESET
 
     async def _noted(
         self, trimmed: Trimmed, tokens: int, sizes: Sizes, *, least: float = 0
@@ -268,7 +266,7 @@ class WorkingCopy:
             return changed
         if trimmed.dropped:
             trimmed = await self._noted(trimmed, self.size(sizes), sizes)
-        await self._take(trimmed, None)
+        await self._take(trimmed, None, trial=True)
         return True
 
     def replace_images(self, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> bool:

@@ -39,6 +39,8 @@ from agent.providers.wire import (
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # 40 characters is the API's limit for a call's id
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")  # Mistral's
+_NO_TOOL_CHOICE = re.compile(r"tool[_ ]choice")
+_NO_TOOLS = re.compile(r"not support tools?\b")  # Ollama's words
 _GO_ON = "(the results are noted)"
 # platform.openai.com, guides/images-vision: 50 MB a request; compatible servers take less of all.
 _IMAGES = ImageLimits(side=None, each=20_000_000, together=40_000_000, count=50)
@@ -52,7 +54,8 @@ class Dialect:
 
     `reasoning`: a message's own goes back with its calls (`own`) or whatever it holds (`kept`, for a
     list that is only written back), none does (`none`), or every message of the assistant's must
-    carry some (`required`).
+    carry some (`required`). `tools`: whether any may be offered; `tool_choice`: whether it may be said
+    that none is to be called now.
     """
 
     completion_tokens: bool = True
@@ -60,6 +63,8 @@ class Dialect:
     reasoning: Literal["own", "kept", "none", "required"] = "own"
     short_ids: bool = False
     user_after_tool: bool = True
+    tools: bool = True
+    tool_choice: bool = True
 
 
 def learnt(dialect: Dialect, refusal: Refusal, body: dict[str, Any]) -> Dialect:
@@ -74,6 +79,10 @@ def learnt(dialect: Dialect, refusal: Refusal, body: dict[str, Any]) -> Dialect:
         return replace(dialect, completion_tokens="max_tokens" in body)
     if ("stream_options" in said or "include_usage" in said) and "stream_options" in body:
         return replace(dialect, stream_options=False)
+    if _NO_TOOL_CHOICE.search(said) and "tool_choice" in body:
+        return replace(dialect, tool_choice=False)
+    if (_NO_TOOL_CHOICE.search(said) or _NO_TOOLS.search(said)) and "tools" in body:
+        return replace(dialect, tools=False)
     if "reasoning_content" in said:
         wanted = "missing" in said or "must be passed" in said
         return replace(dialect, reasoning="required" if wanted else "none")
@@ -94,7 +103,7 @@ def render(request: ModelRequest, model: str, dialect: Dialect) -> dict[str, Any
     }
     if dialect.stream_options:
         body["stream_options"] = {"include_usage": True}
-    if request.tools and request.traits.tools:
+    if request.tools and request.traits.tools and dialect.tools:
         body["tools"] = [
             {
                 "type": "function",
@@ -106,7 +115,7 @@ def render(request: ModelRequest, model: str, dialect: Dialect) -> dict[str, Any
             }
             for tool in request.tools
         ]
-        if not request.may_call:
+        if not request.may_call and dialect.tool_choice:
             body["tool_choice"] = "none"
     return body
 
@@ -118,7 +127,7 @@ class _Conversation:
         self._request = request
         self._model = model
         self._dialect = dialect
-        self._tools = bool(request.tools) and request.traits.tools
+        self._tools = bool(request.tools) and request.traits.tools and dialect.tools
         self._left_out = images_left_out(request.messages, _IMAGES)
         self._ids = (
             WireIds(request.messages, _SHORT_ID, prefix="", digits=9)

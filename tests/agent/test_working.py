@@ -122,6 +122,8 @@ async def test_an_emergency_that_takes_the_note_alone_is_stored_as_one() -> None
     working = Working(((user_text("now"),),), as_note(CHINESE * 50))
     copy = WorkingCopy(working, keeper)
     assert await copy.climb(500, SIZES)
+    assert keeper.bounds == []
+    await copy.answered()
     assert [rung for rung, _ in keeper.bounds] == [Rung.EMERGENCY]
     assert size(keeper.bounds[0][1], SIZES) == copy.size(SIZES) < 500
     assert keeper.snapshots == 1

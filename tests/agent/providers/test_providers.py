@@ -30,7 +30,7 @@ from agent.settings import ProviderSettings
 from agent.tools import ToolSpec
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic import error_event as anthropic_error
-from tests.servers.llm import LlmServer, thinking, tool
+from tests.servers.llm import HttpReply, LlmRequest, LlmServer, thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral, only_max_tokens
 
@@ -238,6 +238,34 @@ async def test_what_was_learnt_of_a_server_is_learnt_anew_when_it_has_changed() 
             await it.answer()
         assert "max_completion_tokens" in it.server.requests[-1].body
         assert len(it.server.refusals) == 3
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("tool_choice", "bedrock does not support parameters: {'tool_choice': 'none'}"),
+        ("tool_choice", "Unsupported value: tool_choice 'none' is not supported by this model."),
+        ("tools", "registry.ollama.ai/library/gemma3:4b does not support tools"),
+        ("tools", '"auto" tool choice requires --enable-auto-tool-choice to be set'),
+    ],
+)
+async def test_parameters_of_tools_that_a_server_does_not_take_are_left_out(
+    parameter: str, words: str
+) -> None:
+    def answer(request: LlmRequest) -> HttpReply | str:
+        if parameter not in request.body:
+            return "fine"
+        return HttpReply(400, {"error": {"message": words, "type": "invalid_request_error"}})
+
+    call = ToolUseBlock("a", "now", {})
+    result = ToolResultBlock("a", (TextBlock("noon"),))
+    talk = [user_text("hi"), Message("assistant", (call,)), Message("user", (result,))]
+    async with bed("openai") as it:
+        it.server.default = answer
+        for _ in range(2):
+            assert (await it.answer(*talk, may_call=False)).message.text == "fine"
+        assert len(it.server.requests) <= 4, "each is learnt once"
+        assert "noon" in str(it.server.requests[-1].body)
 
 
 @pytest.mark.parametrize("status", [429, 503])
