@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from agent.messages import Message, MessageFormatError, TextBlock, decode
 
@@ -28,8 +28,11 @@ def readable(body: str) -> Message:
 
 def _role(body: str) -> Literal["user", "assistant"]:
     try:
-        document = json.loads(body)
+        document: Any = json.loads(body)
     except ValueError:
         return "user"
-    role = document.get("role") if isinstance(document, dict) else None
-    return "assistant" if role == "assistant" else "user"
+    match document:
+        case {"role": "assistant"}:
+            return "assistant"
+        case _:
+            return "user"

@@ -157,7 +157,7 @@ class RunMemory:
         if plan.heard:
             before.append((Message("user", (TextBlock(plan.heard),)), "foreign"))
         before.append((self._question, self._whose()))
-        before += [(message, "own") for message in self._new_messages()]
+        before.extend((message, "own") for message in self._new_messages())
         said = await asyncio.to_thread(heard, before, OWN_TOOLS)
         return replace(said, tainted=True) if too_long else said
 
