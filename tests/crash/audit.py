@@ -211,13 +211,14 @@ def _look_at_answer(one: Asked, stored: _Stored, cut_off: Set[int], findings: Fi
     if {call for call, _ in seen} - calls:
         findings.add(f"{one.text}: the chat shows another answer than the history", one.place)
     numbers = {number for _, number in seen}
-    if one.stopped and numbers != set(range(1, len(numbers) + 1)):
+    told = any(MISSING in shown.text for shown in one.place.shown())
+    may_miss = one.number in stored.unsure and told
+    if one.stopped and numbers != set(range(1, len(numbers) + 1)) and not may_miss:
         findings.add(f"{one.text}: the stopped answer has gaps", one.place)
     missing = one.kind_words - numbers
     if missing and not one.stopped:
         what = f"{one.text}: {len(missing)} words of its answer are missing"
-        told = any(MISSING in shown.text for shown in one.place.shown())
-        if one.number in stored.unsure and told:
+        if may_miss:
             findings.counted["answers of which it was said that a part may be missing"] += 1
         else:
             findings.add(what, one.place)
