@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from typing import TypeVar
 
 from agent.deadlines import StreamWatch
 from agent.messages import assistant_text
 from agent.provider import Completed, ModelRequest, StreamEvent, TextDelta
 from agent.providers.client import LONGEST_PAUSE_S, READS_PER_S, SdkProvider
 from agent.settings import ProviderSettings
+from tests.virtual_time import in_virtual_time
 
-T = TypeVar("T")
 REQUEST = ModelRequest("test-model", "", (), (), 100)
-
-
-class JumpingSelector(selectors.SelectSelector):
-    """Never waits: where a loop would sleep, `now` jumps."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            self.now += timeout or 0.0
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self.jumping = JumpingSelector()
-        super().__init__(self.jumping)
-
-    def time(self) -> float:
-        return self.jumping.now
-
-
-def in_virtual_time(main: Callable[[], Coroutine[None, None, T]]) -> T:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main())
 
 
 class Ready(SdkProvider[str]):

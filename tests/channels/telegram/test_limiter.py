@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import selectors
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from telegram.error import BadRequest, RetryAfter
@@ -18,35 +16,9 @@ from channels.parts import Halt, Halted, Passage
 from channels.telegram.limiter import Dropped, Limiter, Urgency
 from channels.telegram.moves import Moves
 from tests.servers.telegram_faults import FloodControl
+from tests.virtual_time import in_virtual_time
 
-T = TypeVar("T")
 PRIVATE, OTHER, GROUP = 5, 6, -1005
-
-
-class JumpingSelector(selectors.SelectSelector):
-    """Never waits: where a loop would sleep, `now` jumps."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            self.now += timeout or 0.0
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self.jumping = JumpingSelector()
-        super().__init__(self.jumping)
-
-    def time(self) -> float:
-        return self.jumping.now
-
-
-def in_virtual_time(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main())
 
 
 class Telegram:
