@@ -8,7 +8,7 @@ that the channel may acknowledge it. Its way from there is that of `bridge.intak
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bridge.access import Access
 from bridge.inbound import readable
@@ -18,6 +18,7 @@ from bridge.runs.outage import Changed
 from bridge.runs.turn_plan import TurnServices
 from channels.base import Address, Channel, InboundMessage
 from channels.errors import Unreachable
+from memory.inbox import InboxRow
 
 NOTICES_GRACE_S = 3.0  # for commands and notices under way when the process is stopping
 
@@ -58,33 +59,49 @@ class AgentBridge:
 
     async def resume(self) -> None:
         """After a start: deliver what is in the outbox, carry out stored commands, then take up every
-        open message."""
+        open message. Raises `StoreError` before anything of that has begun, so that it may be
+        repeated: nothing must be delivered or carried out twice."""
         services, here = self._services, tuple(self._channels)
         await self.talks.load()
         await self.chats.settle()
-        for reply in await services.outbox.open_replies(here):
+        replies = await services.outbox.open_replies(here)
+        lost = await services.runs.lost(here)
+        acts = await self._stored_acts()
+        marked = list(filter(None, map(readable, await services.inbox.marked(here))))
+        keys = await services.inbox.open_sessions(here)
+        waiting = {key: await services.inbox.open_turns(key) for key in keys}
+        for reply in replies:
             self._beside.start(self._deliveries.resume(reply), "resumed delivery")
-        for lost in await services.runs.lost(here):
-            self._beside.start(self._lost_runs.end(lost), "lost run")
-        for row in await services.inbox.open_acts():
-            message = readable(row.body)
-            if message is not None and message.address.channel in self._channels:
-                await self._services.policies.read(message.address)
-                self._acts.resume(message, row.id)
-        bodies = map(readable, await services.inbox.marked(here))
-        marked = [message for message in bodies if message is not None]
+        for run in lost:
+            self._beside.start(self._lost_runs.end(run), "lost run")
+        for message, id_ in acts:
+            self._acts.resume(message, id_)
         for message in marked:
             self._turns.mark(message)
-        for session_key in await services.inbox.open_sessions(here):
-            await self._take_up(session_key, session_key)
+        for session_key, rows in waiting.items():
+            self._expect(session_key, rows)
         self._turns.unmark_dealt_with(marked)
         self._beside.start(self.door.resume(), "access")
 
+    async def _stored_acts(self) -> list[tuple[InboundMessage, int]]:
+        """The commands and presses that an earlier process has not answered, and their rows."""
+        rows = await self._services.inbox.open_acts()
+        read = [(readable(row.body), row.id) for row in rows]
+        found = [(m, id_) for m, id_ in read if m is not None and self._hears(m)]
+        for message, _ in found:
+            await self._services.policies.read(message.address)
+        return found
+
+    def _hears(self, message: InboundMessage) -> bool:
+        return message.address.channel in self._channels
+
     async def _take_up(self, former_key: str, session_key: str) -> None:
         """Take up every open message of a session, which had another key before."""
-        if former_key != session_key:
-            self._turns.forget_session(former_key)
-        for row in await self._services.inbox.open_turns(session_key):
+        self._turns.forget_session(former_key)
+        self._expect(session_key, await self._services.inbox.open_turns(session_key))
+
+    def _expect(self, session_key: str, rows: Iterable[InboxRow]) -> None:
+        for row in rows:
             message = readable(row.body)
             if message is not None:
                 self._turns.expect(message, session_key)

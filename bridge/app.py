@@ -125,7 +125,11 @@ async def serve(
                 config, opened.database, data, services, channels, opened.access.owners
             )
             bridge.watch_providers(operation.guard.provider_changed)
-            await patiently(bridge.resume, signals.asked)
+            try:
+                await patiently(bridge.resume, signals.asked)
+            except StoreError as error:  # nothing has begun
+                log.error("%s", error)
+                return 1
             upkeep = _upkeep(config, opened, bridge, operation, group)
             reloading = _reloading(config, source, more_tools, opened, bridge, operation)
             helpers = [

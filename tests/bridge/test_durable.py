@@ -23,6 +23,7 @@ from channels.base import Attachment
 from channels.errors import ReplyRefused, Uncertain
 from channels.testing import PART_CHARACTERS, FakeChannel
 from memory.conversations import SessionPlace
+from memory.errors import StoreUnavailable
 from tests.bridge.bed import Bed, bed
 
 FOUR_PARTS = "".join(letter * PART_CHARACTERS for letter in "abcd")
@@ -98,6 +99,30 @@ async def test_an_answer_that_was_stored_is_delivered_without_asking_again(tmp_p
         assert await rows(it, "SELECT state, outcome FROM outbox") == [("done", "delivered")]
         await started(it)
         assert len(it.channel.replies) == 1
+
+
+@pytest.mark.parametrize("reading", ["open_acts", "marked", "open_sessions", "open_turns"])
+async def test_a_start_whose_store_cannot_be_read_begins_nothing_and_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: str
+) -> None:
+    async with bed(tmp_path, ["An answer.", "Another."]) as it:
+        it.channel.hold_after = 0
+        await it.send("tell me")
+        await stored(it, "SELECT 1 FROM outbox")
+        await it.send("and now?")
+        after = killed(it, tmp_path)
+    async with bed(after, ["Another."]) as it:
+        with monkeypatch.context() as broken:
+
+            async def fail(*_: object) -> None:
+                raise StoreUnavailable("locked")
+
+            broken.setattr(it.services.inbox, reading, fail)
+            with pytest.raises(StoreUnavailable):
+                await it.bridge.resume()
+        assert it.channel.replies == []
+        await started(it)
+        assert it.channel.finals == ["An answer.", "Another."]
 
 
 async def test_a_stored_reply_shows_nothing_while_it_waits_for_another(tmp_path: Path) -> None:
