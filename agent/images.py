@@ -61,7 +61,7 @@ class ImageMending:
         if not groups:
             return False
         all_ = [image for group in groups for image in group]
-        kept = all_ if most is None else all_[len(all_) - most :]
+        kept = all_ if most is None else all_[max(0, len(all_) - most) :]
         if too_many := [image for image in all_ if image not in kept]:
             return self._leave_out(too_many)
         all_ = list(dict.fromkeys(all_))
@@ -99,17 +99,8 @@ def _by_message(turns: Iterable[Turn]) -> Iterator[list[ImageBlock]]:
     """The images of each message that has any, oldest first."""
     for turn in turns:
         for message in turn:
-            if found := list(images_of(message)):
-                yield found
-
-
-def images_of(message: Message) -> Iterator[ImageBlock]:
-    """Its own images, and those of its results."""
-    for block in message.blocks:
-        if isinstance(block, ImageBlock):
-            yield block
-        elif isinstance(block, ToolResultBlock):
-            yield from (part for part in block.content if isinstance(part, ImageBlock))
+            if message.images:
+                yield list(message.images)
 
 
 def with_images(message: Message, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> Message:

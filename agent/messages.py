@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -98,9 +98,22 @@ class Message:
         return tuple(block for block in self.blocks if isinstance(block, ToolUseBlock))
 
     @property
+    def images(self) -> tuple[ImageBlock, ...]:
+        """Its own images and those of its tool results, in order."""
+        return tuple(_images(self.blocks))
+
+    @property
     def tool_results(self) -> tuple[ToolResultBlock, ...]:
         """The tool results in this message, in order."""
         return tuple(block for block in self.blocks if isinstance(block, ToolResultBlock))
+
+
+def _images(blocks: Iterable[Block]) -> Iterator[ImageBlock]:
+    for block in blocks:
+        if isinstance(block, ImageBlock):
+            yield block
+        elif isinstance(block, ToolResultBlock):
+            yield from _images(block.content)
 
 
 def user_text(text: str) -> Message:

@@ -50,6 +50,16 @@ class Renewed:
     clean: Callable[[Turn], Turn]
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A smaller copy that no model has taken yet. `whole`: what it was before; `rung`: the last that
+    made something leave (None: none of the ladder's); `lost`: something has left."""
+
+    whole: Working
+    rung: Rung | None = None
+    lost: bool = False
+
+
 class Keeper(Protocol):
     """Where what leaves a context goes. Each method takes a bounded time."""
 
@@ -83,7 +93,7 @@ class WorkingCopy:
         self._keeper = keeper
         self._whole_turn = working.newest  # the current one, whatever leaves the copy
         self._untried = list(overflow.LADDER)
-        self._trial: tuple[Working, Rung | None] | None = None
+        self._trial: _Trial | None = None
         self.was_reset = False
 
     @property
@@ -107,8 +117,7 @@ class WorkingCopy:
         self._working = _cleaned(self._working, clean)
         self._whole_turn = _cleaned_newest(self._whole_turn, clean)
         if self._trial is not None:
-            whole, rung = self._trial
-            self._trial = _cleaned(whole, clean), rung
+            self._trial = replace(self._trial, whole=_cleaned(self._trial.whole, clean))
 
     def request(self, advice: str | None) -> tuple[Message, ...]:
         """A legal list to send. `advice`: a sentence of ours for this one call, stored nowhere."""
@@ -132,7 +141,9 @@ class WorkingCopy:
             trimmed = await self._noted(trimmed, budget.tokens, sizes)
         elif size(trimmed.working, sizes) > budget.tokens:
             trimmed = self._with_less_note(trimmed, budget.tokens, sizes)
-        await self._take(trimmed, None)
+        self._take(trimmed)
+        if trimmed.dropped:
+            await self._keeper.bound(None, trimmed.working)
 
     async def climb(self, target: int, sizes: Sizes, *, highest: Rung = Rung.RESET) -> bool:
         """Line 4: the next rung, up to `highest`, that makes the copy smaller; false when none does.
@@ -151,7 +162,7 @@ class WorkingCopy:
                 trimmed = await self._noted(trimmed, target, sizes, least=LEAST_SHARE)
             else:
                 await self._flush(trimmed)
-            await self._take(trimmed, rung, trial=True)
+            self._try_out(trimmed, rung)
             return True
         return False
 
@@ -159,18 +170,15 @@ class WorkingCopy:
         """A model has taken the copy as it is: for what comes later every rung can help again, and what
         was tried has proved itself."""
         self._untried = list(overflow.LADDER)
-        if self._trial is not None:
-            _, rung = self._trial
-            self._trial = None
-            self.was_reset = self.was_reset or rung is Rung.RESET
-            if rung is not None:
-                await self._keeper.bound(rung, self._working)
+        trial, self._trial = self._trial, None
+        if trial is not None and trial.lost:
+            self.was_reset = self.was_reset or trial.rung is Rung.RESET
+            await self._keeper.bound(trial.rung, self._working)
 
     def end_trial(self) -> None:
         """What was tried was no help: the copy is what it was before."""
         if self._trial is not None:
-            self._working, _ = self._trial
-            self._trial = None
+            self._working, self._trial = self._trial.whole, None
             self._untried = list(overflow.LADDER)
 
     async def reset(self) -> bool:
@@ -181,7 +189,7 @@ class WorkingCopy:
         if tried or not trimmed.dropped:
             return False
         await self._flush(trimmed)
-        await self._take(trimmed, Rung.RESET, trial=True)
+        self._try_out(trimmed, Rung.RESET)
         return True
 
     async def _try(self, rung: Rung, target: int, sizes: Sizes) -> Trimmed | None:
@@ -207,20 +215,21 @@ class WorkingCopy:
                 return overflow.emergency(self._working, snapshot, self._whole_turn, earlier)
         return None
 
-    async def _take(self, trimmed: Trimmed, rung: Rung | None, *, trial: bool = False) -> None:
-        before, working = self._working, trimmed.working
+    def _try_out(self, trimmed: Trimmed, rung: Rung | None) -> None:
+        """`rung` None: the form was to be plainer."""
+        trial = self._trial or _Trial(self._working)
         # The last rungs put their own note into the place of the one before, if nothing else.
-        lost = bool(trimmed.dropped) or rung in (Rung.EMERGENCY, Rung.RESET)
-        if working != before:
+        if trimmed.dropped or rung in (Rung.EMERGENCY, Rung.RESET):
+            trial = replace(trial, rung=rung, lost=True)
+        self._take(trimmed)
+        self._trial = trial
+
+    def _take(self, trimmed: Trimmed) -> None:
+        working = trimmed.working
+        if working != self._working:
             # Seals belong to a prefix that is not sent like that any more.
             working = replace(working, turns=tuple(map(without_seals, working.turns)))
         self._working = working
-        if trial:
-            whole, last = self._trial or (before, None)
-            self._trial = whole, rung if lost else last
-        elif lost:
-            self._trial = None
-            await self._keeper.bound(rung, working)
 
     async def _noted(
         self, trimmed: Trimmed, tokens: int, sizes: Sizes, *, least: float = 0
@@ -266,7 +275,7 @@ class WorkingCopy:
             return changed
         if trimmed.dropped:
             trimmed = await self._noted(trimmed, self.size(sizes), sizes)
-        await self._take(trimmed, None, trial=True)
+        self._try_out(trimmed, None)
         return True
 
     def replace_images(self, images: Mapping[ImageBlock, ImageBlock | TextBlock]) -> bool:

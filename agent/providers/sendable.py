@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
 from agent.estimate_images import image_size
-from agent.messages import ImageBlock, JsonObject, JsonValue, Message, ToolResultBlock
+from agent.messages import JsonObject, JsonValue, Message
 
 MOST_DEPTH = 100  # levels of a call's arguments; JSON parsers end at 128 (serde) to 1,000
 TOO_DEEP = "(left out: nested too deeply)"
@@ -73,7 +73,7 @@ def images_left_out(messages: Iterable[Message], limits: ImageLimits) -> dict[in
     Of too many the newest stay; the others leave by tens, so that a prefix stays the same for some
     more images and prompt caching holds.
     """
-    blocks = [block for message in messages for block in _images(message)]
+    blocks = [block for message in messages for block in message.images]
     notes = {id(block): note for block in blocks if (note := unfit(block.data, limits))}
     times = Counter(id(block) for block in blocks)
     fit = list({id(block): block for block in reversed(blocks) if id(block) not in notes}.values())
@@ -85,14 +85,6 @@ def images_left_out(messages: Iterable[Message], limits: ImageLimits) -> dict[in
         if place >= most or room < 0:
             notes[id(block)] = "[image left out: newer images took its place]"
     return notes
-
-
-def _images(message: Message) -> Iterator[ImageBlock]:
-    for block in message.blocks:
-        if isinstance(block, ImageBlock):
-            yield block
-        elif isinstance(block, ToolResultBlock):
-            yield from (part for part in block.content if isinstance(part, ImageBlock))
 
 
 def unfit(data: bytes, limits: ImageLimits) -> str | None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from agent.images import NO_IMAGE, Spared, images_of, with_images
+from agent.images import NO_IMAGE, Spared, with_images
 from agent.messages import ImageBlock, Message, TextBlock
 from bridge.runs.loading import Loaded
 from bridge.runs.pictures import Pictures
@@ -41,7 +41,7 @@ class Sparing:
     async def spare(self, loaded: Loaded, model: str) -> Loaded:
         """What was loaded, with each image as the model is known to take it."""
         messages = [*(m for turn in loaded.working.turns for m in turn), *loaded.resumed]
-        if not any(any(images_of(message)) for message in messages):
+        if not any(message.images for message in messages):
             return loaded
         known = await self._store.known(self._session, model)
         if not known:
@@ -92,7 +92,7 @@ def _with(
 
 
 def _images(messages: Iterable[Message]) -> set[ImageBlock]:
-    return {image for message in messages for image in images_of(message)}
+    return {image for message in messages for image in message.images}
 
 
 def _digests(images: Iterable[ImageBlock]) -> dict[ImageBlock, bytes]:

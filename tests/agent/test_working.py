@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.calls import leave_as_it_is
 from agent.context import LEFT_OUT, Budget, Working, note_tokens, size, turns
-from agent.messages import Message, TextBlock, ThinkingBlock, assistant_text, user_text
+from agent.images import ImageMending
+from agent.messages import (
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    assistant_text,
+    user_text,
+)
 from agent.overflow import Rung
 from agent.summary import as_note, digest, text_of_note
 from agent.working import LEAST_NOTE, WorkingCopy
@@ -127,3 +138,31 @@ async def test_an_emergency_that_takes_the_note_alone_is_stored_as_one() -> None
     assert [rung for rung, _ in keeper.bounds] == [Rung.EMERGENCY]
     assert size(keeper.bounds[0][1], SIZES) == copy.size(SIZES) < 500
     assert keeper.snapshots == 1
+
+
+async def test_a_plainer_form_is_stored_once_a_model_has_taken_it() -> None:
+    """Else each later run would be refused for the same form first."""
+    keeper = Keeper()
+    step = Message("assistant", (ToolUseBlock("c", "echo", {}),))
+    result = Message("user", (ToolResultBlock("c", (TextBlock("x"),)),))
+    old = (user_text("q"), step, result, assistant_text("a"))
+    copy = WorkingCopy(Working((old, (user_text("now"),))), keeper)
+    assert await copy.plainer(SIZES)
+    assert keeper.bounds == []
+    await copy.answered()
+    ((rung, working),) = keeper.bounds
+    assert rung is None
+    assert [message.text for message in working.turns[0]] == ["q", "a"]
+    await copy.answered()
+    assert len(keeper.bounds) == 1
+
+
+async def test_of_fewer_images_than_a_server_takes_none_is_one_too_many() -> None:
+    def picture(number: int) -> ImageBlock:
+        return ImageBlock("image/png", bytes([number]))
+
+    seen = [Message("user", (TextBlock(f"q{n}"), picture(n))) for n in range(3)]
+    copy = WorkingCopy(Working(tuple((message,) for message in seen)), Keeper())
+    mending = ImageMending(copy, leave_as_it_is)
+    assert await mending.mend(None, 5)
+    assert [message.images for message in copy.messages] == [(picture(0),), (picture(1),), ()]
