@@ -73,9 +73,8 @@ def learnt(dialect: Dialect, refusal: Refusal, body: dict[str, Any]) -> Dialect:
     if refusal.status not in (400, 422) or not unclear:
         return dialect
     said = refusal.detail.lower()
-    if (
-        "max_completion_tokens" in said
-    ):  # a relay's next upstream may want the one that the last refused
+    if "max_completion_tokens" in said:
+        # A relay's next upstream may want the one that the last refused.
         return replace(dialect, completion_tokens="max_tokens" in body)
     if ("stream_options" in said or "include_usage" in said) and "stream_options" in body:
         return replace(dialect, stream_options=False)

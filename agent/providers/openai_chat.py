@@ -126,6 +126,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                     raise AnswerFailed(naming(refusal, body)) from None
                 tried.add(dialect)
                 self._dialects[request.model] = dialect
+                log.info("%s is spoken to in another way from now on: %s", model, dialect)
             else:
                 return chunks
 

@@ -87,12 +87,9 @@ class Notices:
                 return
             await asyncio.sleep(wait_s)
 
-    async def tell(
-        self, message: InboundMessage, sentence: str, buttons: Sequence[Button] = ()
-    ) -> bool:
+    async def tell(self, message: InboundMessage, sentence: str) -> bool:
         """One try, and whether it arrived."""
-        silent = self.quiet(message)
-        return bool(await self._try(message, sentence, buttons, silent=silent))
+        return bool(await self._try(message, sentence, (), silent=self.quiet(message)))
 
     async def _try(
         self, message: InboundMessage, sentence: str, buttons: Sequence[Button], *, silent: bool

@@ -1,5 +1,5 @@
 """A run's memory: what of it stands in the prompt, the tools, and the lines that the chat reads about
-what was changed. Fixed when the run starts."""
+what was changed. Fixed when the run starts, but for what is forgotten meanwhile."""
 
 from __future__ import annotations
 

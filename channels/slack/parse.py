@@ -23,7 +23,6 @@ from channels.slack.mention import is_command, with_command
 from channels.slack.views import place_of, submission_of
 
 CHANNEL: Final = "slack"
-"""In a thread these reach the bridge without a mention, since Slack refuses commands there."""
 
 COMMANDS: Final = frozenset(
     {
@@ -98,7 +97,7 @@ def parse(
 
 def is_for_us(message: InboundMessage) -> bool:
     """What is addressed to the bot, tells of its own coming and going, or may be a stop in a
-    thread."""
+    thread, where Slack refuses commands."""
     if message.addressed or message.joined or message.left:
         return True
     in_thread = message.address.thread != message.message_id
