@@ -36,10 +36,11 @@ from agent.messages import (
     assistant_text,
     user_text,
 )
+from agent.overflow import BOUNDARY
 from bridge.runs.loading import INTERRUPTED_MARK
 from channels.base import Attachment
 from tests.field_cases.bed import KINDS, Called, Kind, chat, facts, run, server_for, texts
-from tests.servers.llm import thinking, tool
+from tests.servers.llm import LlmRequest, Reply, thinking, tool
 from tests.servers.openai import OpenAIServer
 from tests.servers.openai_rules import Rules, alternating, deepseek, mistral
 from tests.servers.pictures import noise_png, png, sent_sizes
@@ -311,16 +312,23 @@ async def test_the_question_of_a_giant_turn_is_never_trimmed_away(kind: Kind) ->
 async def test_a_tool_loop_that_outgrows_the_window_keeps_its_question_and_runs_nothing_twice() -> (
     None
 ):
-    """Case 24: the server itself refuses what is too long, after any number of steps."""
-    server = OpenAIServer(Rules(window=20_000))
+    """Case 24: the server itself refuses what is too long, after any number of steps. Its model reads
+    what, by the request, it has not read yet."""
+    server = OpenAIServer(Rules(window=6_000))
     reader = Called("read", lambda a: f"file {a['n']}: {TIDES}", required=["n"], side_effects=True)
+    numbers = [str(n) for n in range(20)]
+
+    def next_one(request: LlmRequest) -> Reply | str:
+        known = texts(request).replace("\\", "")
+        missing = next((n for n in numbers if f'"n": "{n}"' not in known), None)
+        return "All 20 are read." if missing is None else Reply(tool("read", {"n": missing}))
+
+    server.default = next_one
     async with run(server=server, window=20_000, tools=[reader], may_refuse=True) as it:
         it.it.limits = replace(it.it.limits, steps=40)
-        for n in range(20):
-            server.answer(tool("read", {"n": str(n)}))
-        server.answer("All 20 are read.")
         assert await it.it.run([user_text("read all twenty")]).execute() == "All 20 are read."
-        assert [a["n"] for a in reader.ran] == [str(n) for n in range(20)]
+        assert [a["n"] for a in reader.ran] == numbers
+        assert BOUNDARY in texts(it.requests[-1]), "calls have left the context"
         for request in it.requests:
             assert "read all twenty" in facts(request, "openai")[0][1] or any(
                 words == "read all twenty" for _, words in facts(request, "openai")

@@ -384,13 +384,14 @@ async def test_an_input_larger_than_the_window_corrects_the_next_estimate(tmp_pa
 
 
 async def test_a_code_in_brackets_is_no_limit_and_a_file_that_is_too_large_is_no_overflow() -> None:
-    """Case 38: 2013 stands for both."""
+    """Case 38: 2013 stands for both; also beside a true limit, which is larger."""
     async with run() as it:
-        it.server.fail(400, "invalid params, context window exceeds limit (2013)")
-        it.server.answer("ok")
-        _, (first, second) = await ask(it, turns(30))
-        assert second.size > 2_013 * 4, "half of it went, not all but 2,013 tokens"
-        assert second.size < first.size
+        for limit in ("limit", "limit of 5000 tokens"):
+            it.server.fail(400, f"invalid params, context window exceeds {limit} (2013)")
+            it.server.answer("ok")
+            _, (first, second) = await ask(it, turns(30))
+            assert second.size > 2_013 * 4, "half of it went, not all but 2,013 tokens"
+            assert second.size < first.size
         it.server.fail(400, "media exceeds size limit: max 10485760 bytes (2013)")
         with pytest.raises(ProviderError) as caught:
             await ask(it, turns(30))

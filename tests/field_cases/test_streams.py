@@ -23,14 +23,22 @@ import pytest
 from agent.errors import ProviderError, RefusalKind
 from agent.events import Retrying
 from agent.loop import NUDGE
-from agent.messages import user_text
+from agent.messages import (
+    JsonObject,
+    Message,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    assistant_text,
+    user_text,
+)
 from tests.agent.providers.test_odd_streams import call, chunk, no_choices
 from tests.field_cases.bed import KINDS, Called, Json, Kind, chat, facts, run, texts
 from tests.servers.llm import Usage, thinking, tool
 
 GO = user_text("go")
 CUT = '{"path":"a","con'
-WHOLE = {"path": "a", "content": "x"}
+WHOLE: JsonObject = {"path": "a", "content": "x"}
 
 
 def writer() -> Called:
@@ -330,13 +338,16 @@ async def test_an_error_of_any_shape_is_one_sentence(
 async def test_a_seal_of_thinking_that_another_model_refuses_is_left_out_and_asked_once_more() -> (
     None
 ):
-    """Case 152: the calls that were made stay, and nothing is reset."""
+    """Case 152: the calls that were made stay, those of earlier turns too, and nothing is reset."""
     write = writer()
+    asked = Message("assistant", (ToolUseBlock("c0", "write", WHOLE),))
+    answered = Message("user", (ToolResultBlock("c0", (TextBlock("ok"),)),))
+    earlier = [user_text("old"), asked, answered, assistant_text("Written.")]
     async with run("anthropic", tools=[write]) as it:
         it.server.answer(thinking("I write it."), "So.", tool("write", WHOLE))
         it.server.fail(400, "messages.1.content.0: Invalid `signature` in `thinking` block")
         it.server.answer("Written.")
-        made = it.it.run([user_text("old"), GO])
+        made = it.it.run([*earlier, GO])
         assert await made.execute() == "Written."
         _, refused, again = it.requests
         assert "(ThinkingBlock)" in str(facts(refused, "anthropic"))
