@@ -6,12 +6,14 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from agent.settings import ModelSettings
+from agent.settings import ModelSettings, PriceSettings
+from bridge.cli.options import CommandFailed
 from bridge.cli.setup_answers import Answers, Endpoint, number
 from bridge.cli.setup_config import OneLine, Section, edited, literal, new_text, reference
 from bridge.cli.setup_earlier import Earlier
 from bridge.config import Config
-from bridge.yaml_source import Path
+from bridge.limits.checks import policy_faults
+from bridge.yaml_source import Path, parse
 
 MODEL_NAME = "default"
 _MOST_OF_A_NAME = 37  # characters of the 40: a number may follow
@@ -48,7 +50,8 @@ def first(answers: Answers) -> Written:
 
 
 def again(earlier: Earlier, answers: Answers) -> Written:
-    """What differs from the earlier answers, and nothing else. Raises `CommandFailed`."""
+    """What differs from the earlier answers, and nothing else. Raises `CommandFailed`, also where a
+    limit is answered that could not be kept to: another model has no price."""
     config = earlier.config
     edits: _Edits = {}
     secrets: dict[str, str] = {}
@@ -64,7 +67,11 @@ def again(earlier: Earlier, answers: Answers) -> Written:
         edits["timezone",] = answers.timezone
     if answers.limit_usd != config.installation.cost_per_month_usd:
         edits["installation", "cost_per_month_usd"] = number(answers.limit_usd)
-    return Written(edited(earlier.text, edits) if edits else earlier.text, secrets)
+    text = edited(earlier.text, edits) if edits else earlier.text
+    if faults := policy_faults(parse(text.encode())):
+        told = "\n".join(f"{fault.key}: {fault.message}" for fault in faults)
+        raise CommandFailed(f"{told}\nNothing was written.")
+    return Written(text, secrets)
 
 
 def _added(earlier: Earlier, path: Path, endpoint: Endpoint, secrets: dict[str, str]) -> _Edits:
@@ -97,7 +104,10 @@ def _chosen(config: Config, model: ModelSettings) -> _Edits:
     for name in (config.model, *config.models):
         entry = config.models[name]
         if (entry.provider, entry.id) == (model.provider, model.id):
-            return {} if name == config.model else {("model",): name}
+            edits: _Edits = {} if name == config.model else {("model",): name}
+            if model.price is not None and entry.price is None:
+                edits["models", name, "price"] = _price(model.price)
+            return edits
     name = free_name(model.id, config.models)
     return {("models", name): _model(model), ("model",): name}
 
@@ -143,6 +153,10 @@ def _model(model: ModelSettings) -> Section:
         "context_tokens": str(model.window),
     }
     if model.price is not None:
-        values = model.price.model_dump(mode="json", exclude_none=True)
-        section["price"] = OneLine({key: str(value) for key, value in values.items()})
+        section["price"] = _price(model.price)
     return section
+
+
+def _price(price: PriceSettings) -> OneLine:
+    values = price.model_dump(mode="json", exclude_none=True)
+    return OneLine({key: str(value) for key, value in values.items()})

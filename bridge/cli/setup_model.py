@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from agent.settings import ModelSettings, ProviderSettings
+from agent.settings import ModelSettings, PriceSettings, ProviderSettings
 from bridge.cli.options import CommandFailed, say, tell
 from bridge.cli.probe import ProbeFailed, probe_model
 from bridge.cli.setup_answers import Endpoint
@@ -24,6 +25,7 @@ from bridge.configuration.known_models import DEFAULTS, model_settings
 ANTHROPIC_PREFIX = "sk-ant-"
 _QUESTION = "Key of Anthropic (sk-ant-...) or OpenAI"
 _MOST_OF_AN_ID = 200  # characters
+_MOST_OF_A_PRICE = 10_000  # USD for a million tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def ask_first_model(given: Mapping[str, str]) -> tuple[Endpoint, ModelSettings]:
         kind = _kind_of(key)
         way = _usual(kind, kind, given)
         if _answers(way, way.model, key):
-            return way.endpoint(key), way.model
+            return way.endpoint(key), _priced(way.model)
 
 
 def ask_model_again(earlier: Earlier, given: Mapping[str, str]) -> tuple[Endpoint, ModelSettings]:
@@ -80,7 +82,7 @@ def ask_model_again(earlier: Earlier, given: Mapping[str, str]) -> tuple[Endpoin
         way = current if alike else _other(_kind_of(key), earlier, given)
         model = _model(way, ask("Model", _model_id, default=way.model.id), earlier)
         if _answers(way, model, key):
-            return way.endpoint(key), model
+            return way.endpoint(key), _priced(model)
 
 
 def _usual(kind: str, name: str, given: Mapping[str, str]) -> _Way:
@@ -171,6 +173,27 @@ def _answers(way: _Way, model: ModelSettings, key: str) -> bool:
         tell(f"  {way.name}, {model.id}: {error}")
         return False
     say(f"  fine: {model.id} answers")
-    if model.price is None:
-        say("  its price is not known: add it in the file, else no limit can stop it")
     return True
+
+
+def _priced(model: ModelSettings) -> ModelSettings:
+    """The model with its price, which nobody may know but who pays it."""
+    if model.price is not None:
+        return model
+    say("  its price is not known, and without one no limit in USD can be kept to")
+    read, written = (
+        ask(f"USD per million {what} tokens (0: it costs nothing)", _usd)
+        for what in ("input", "output")
+    )
+    price = PriceSettings(input=read, output=written, as_of=datetime.now(UTC).date())
+    return model.model_copy(update={"price": price})
+
+
+def _usd(text: str) -> float:
+    try:
+        price = float(text.removeprefix("$"))
+    except ValueError:
+        raise Refused("a number such as 0.25") from None
+    if not 0 <= price < _MOST_OF_A_PRICE:
+        raise Refused(f"a number from 0 to {_MOST_OF_A_PRICE}")
+    return price

@@ -71,7 +71,7 @@ class Limits(_Section):
         description="tokens read and written for one answer; default 2000000",
     )
     cost_per_run_usd: float | None = Field(
-        default=None, ge=0, description="USD for one answer, where the model has a price"
+        default=None, ge=0, description="USD for one answer; needs each model's price"
     )
     concurrent_runs: int = Field(
         default=100,

@@ -9,7 +9,9 @@ from bridge.limits.kinds import Number
 from bridge.suggestions import suggestion
 from bridge.yaml_source import Document, Fault, Path, Value
 
-_COSTS = frozenset(key.name for key in KEYS if isinstance(key.kind, Number) and key.kind.cost)
+_COST_OF_A_RUN = "cost_per_run_usd"
+_COSTS_OF_CHATS = (key.name for key in KEYS if isinstance(key.kind, Number) and key.kind.cost)
+_COSTS = frozenset((_COST_OF_A_RUN, *_COSTS_OF_CHATS))
 
 
 def policy_faults(document: Document) -> list[Fault]:
@@ -44,8 +46,12 @@ def _usable(values: Mapping[str, Value]) -> list[str]:
 
 
 def _sections(values: Mapping[str, Value]) -> Iterator[tuple[Path, Mapping[str, Value]]]:
-    for name in ("defaults", "ceilings"):
+    """What may set a limit. Those that stand without being written hold as far as there are prices:
+    a bot whose model has none starts as well."""
+    for name in ("defaults", "ceilings", "installation"):
         yield (name,), _section(values.get(name))
+    caps = _section(values.get("limits"))
+    yield ("limits",), {key: caps[key] for key in caps if key == _COST_OF_A_RUN}
     for name, channel in _section(values.get("channels")).items():
         yield ("channels", name, "defaults"), _section(_section(channel).get("defaults"))
     for name, person in _section(values.get("people")).items():

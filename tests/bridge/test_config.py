@@ -22,6 +22,8 @@ providers:
 models:
   claude: {provider: anthropic, id: claude-haiku-5-5}
 """
+PRICE = "haiku-5-5, price: {input: 0, output: 0, as_of: 2026-11-05}}"
+PRICED = MINIMAL.replace("haiku-5-5}", PRICE)
 ENVIRON = {"ANTHROPIC_API_KEY": KEY, "TELEGRAM_BOT_TOKEN": TOKEN}
 TELEGRAM = MINIMAL + "channels:\n  telegram:\n    token: ${TELEGRAM_BOT_TOKEN}\n"
 
@@ -151,9 +153,29 @@ def test_no_is_no_language(faults) -> None:
 
 def test_a_number_where_none_is_meant_is_a_fault_not_a_guess(faults) -> None:
     reported = faults(
-        MINIMAL + "limits: {steps_per_run: 1e2, queue_length: 1.5, cost_per_run_usd: .inf}\n"
+        PRICED + "limits: {steps_per_run: 1e2, queue_length: 1.5, cost_per_run_usd: .inf}\n"
     )
     assert len(reported) == 3
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "installation: {cost_per_month_usd: 5}",
+        "installation: {cost_per_day_usd: 5}",
+        "installation: {cost_per_person_per_day_usd: 1}",
+        "limits: {cost_per_run_usd: 0.5}",
+        "defaults: {cost_per_day_usd: 3}",
+        "ceilings: {cost_per_month_usd: 3}",
+    ],
+)
+def test_a_cost_limit_that_is_written_out_needs_a_price(limit: str, read, faults) -> None:
+    """Those of the defaults stand for a bot without prices, too, such as one of Ollama."""
+    (told,) = faults(MINIMAL + limit + "\n")
+    section, key = limit.partition(":")[0], limit.partition("{")[2].partition(":")[0]
+    assert told.endswith(f" {section}.{key}: needs models.claude.price, which is missing")
+    read(PRICED + limit + "\n")
+    assert read(MINIMAL).installation.cost_per_month_usd > 0
 
 
 def test_prices_need_their_date(read, faults) -> None:

@@ -75,6 +75,13 @@ async def answer_all(person: ScriptedTerminal, world: SetupWorld, zone: str = ""
     person.type("")
 
 
+async def answer_prices(person: ScriptedTerminal, read: str = "0", written: str = "0") -> None:
+    """Of a model whose price is not known."""
+    for tokens, price in (("input", read), ("output", written)):
+        await person.expect(f"USD per million {tokens} tokens")
+        person.type(price)
+
+
 async def owner_code(person: ScriptedTerminal) -> str:
     await person.expect("https://t.me/galata_test_bot?start=own_")
     await person.expect("▀")  # the QR code

@@ -14,6 +14,7 @@ from tests.bridge.cli.setup_world import (
     CTRL_D,
     SetupWorld,
     answer_all,
+    answer_prices,
     end_bot,
     owner_code,
     setup_world,
@@ -180,6 +181,7 @@ async def test_slack_takes_two_tokens_an_openai_key_and_a_limit(tmp_path: Path) 
             person.type(llm.api_key)
             await person.expect("test-model answers")
             await person.expect("its price is not known")
+            await answer_prices(person)
             await person.expect("time zone: Europe/Berlin, this system's")
             await person.expect("Spending limit")
             person.type("")
@@ -208,6 +210,12 @@ async def test_an_endpoint_of_ones_own_may_need_no_key(world: SetupWorld) -> Non
             await person.expect("Key of")
             person.type("")
             await person.expect("tiny:latest answers")
+            await person.expect("its price is not known")
+            for wrong in ("free", "-1", "nan"):
+                await person.expect("USD per million input tokens (0: it costs nothing)")
+                person.type(wrong)
+                await person.expect("a number")
+            await answer_prices(person, "0.25", "$1")
             await person.expect("Time zone")
             person.type("")
             await person.expect("Spending limit")
@@ -216,4 +224,7 @@ async def test_an_endpoint_of_ones_own_may_need_no_key(world: SetupWorld) -> Non
             await end_bot(person)
         config = load(world.config, {})
     assert config.providers["openai"].api_key is None
-    assert config.models[config.model].id == "tiny:latest"
+    model = config.models[config.model]
+    assert model.id == "tiny:latest"
+    assert model.price is not None
+    assert (model.price.input, model.price.output) == (0.25, 1)

@@ -16,6 +16,7 @@ from tests.bridge.cli.setup_world import (
     OTHER_MODEL,
     SetupWorld,
     answer_all,
+    answer_prices,
     end_bot,
     owner_code,
     setup_world,
@@ -32,7 +33,8 @@ providers:
   anthropic: {kind: anthropic, api_key: "${ANTHROPIC_API_KEY}", base_url: "LLM",
     total_s: 600} # patient
 models:
-  mine: {provider: anthropic, id: claude-haiku-5-5, max_output_tokens: 1000}
+  mine: {provider: anthropic, id: claude-haiku-5-5, max_output_tokens: 1000,
+    price: {input: 0.1, output: 0.5, as_of: 2026-11-05}}
 channels:
   telegram:
     token: ${TELEGRAM_BOT_TOKEN}
@@ -126,6 +128,7 @@ async def test_the_key_of_another_provider_leads_to_it(world: SetupWorld) -> Non
             await keep(person, "or of OpenAI", llm.api_key)
             await keep(person, "Model [test-model]")
             await person.expect("fine: test-model answers")
+            await answer_prices(person)
             await keep(person, "Time zone")
             await keep(person, "Spending limit")
             await owner_code(person)

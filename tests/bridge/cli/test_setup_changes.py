@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.settings import PriceSettings
+from bridge.cli.options import CommandFailed
 from bridge.cli.setup_answers import Answers, Endpoint
 from bridge.cli.setup_changes import Written, again, first, free_name
 from bridge.cli.setup_earlier import Earlier, read_earlier
@@ -20,6 +23,7 @@ from bridge.configuration.known_models import DEFAULTS, model_settings
 TELEGRAM = Endpoint("telegram", "telegram", {"token": "123456:ABC"}, None)
 SLACK = Endpoint("slack", "slack", {"bot_token": "xoxb-1", "app_token": "xapp-1"}, None)
 OPENAI = Endpoint("openai", "openai", {"api_key": "a-key"}, None)
+FREE = PriceSettings(input=0, output=0, as_of=date(2026, 12, 1))
 MINE = """\
 # mine
 model: here # the one
@@ -77,6 +81,7 @@ def test_a_first_file_says_what_was_answered_in_15_lines(
     tmp_path_factory, base_url: str | None, limit: float, channel: Endpoint, kind: str, known: bool
 ) -> None:
     model = model_settings(kind, kind, DEFAULTS[kind] if known else "my model: #1")
+    model = model if known else model.model_copy(update={"price": FREE})
     answers = Answers(
         channels=(replace(channel, base_url=base_url.split("$")[0] if base_url else None),),
         provider=Endpoint(kind, kind, {"api_key": "a-key"}, base_url),
@@ -103,9 +108,19 @@ def test_the_same_answers_leave_every_byte(mine: Folder) -> None:
 
 
 def test_only_what_differs_is_written(mine: Folder) -> None:
-    mine.again((TELEGRAM,), timezone="Asia/Tokyo", limit_usd=7.5)
+    priced = mine.earlier().answers().model.model_copy(update={"price": FREE})
+    mine.again((TELEGRAM,), timezone="Asia/Tokyo", limit_usd=7.5, model=priced)
+    price = ", price: {input: 0.0, output: 0.0, as_of: 2026-12-01}} # no tools"
     added = "timezone: Asia/Tokyo\ninstallation:\n  cost_per_month_usd: 7.5\n"
-    assert mine.file.read_text() == MINE + added
+    assert mine.file.read_text() == MINE.replace("} # no tools", price) + added
+
+
+def test_a_limit_that_could_not_be_kept_to_is_not_written(mine: Folder) -> None:
+    with pytest.raises(
+        CommandFailed, match=r"installation.cost_per_month_usd: .*models.here.price"
+    ):
+        mine.again((TELEGRAM,), limit_usd=7.5)
+    assert mine.file.read_text() == MINE
 
 
 def test_a_channel_is_added_and_the_other_stays(mine: Folder) -> None:
