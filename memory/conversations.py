@@ -55,12 +55,14 @@ class Boundary:
 @dataclass(frozen=True, slots=True)
 class Context:
     """What of a session goes to a model, oldest first, and the boundary that it starts at.
-    `boundary_id`: that row's id, 0 without one; `read_at`: when this was so (ISO, UTC)."""
+    `boundary_id`: that row's id, 0 without one; `read_at`: when this was so (ISO, UTC); `stopped`: runs
+    that came to nothing but their question, which a stop has dropped while it waited."""
 
     messages: tuple[StoredMessage, ...]
     boundary: Boundary | None
     boundary_id: int = 0
     read_at: str = ""
+    stopped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,12 @@ APPEND = (
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, ordinal) DO NOTHING"
 )
 LEAVE_OUT = "INSERT INTO left_out (run_id, session_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_LEAVE_OUT_TRIES = (
+    "WITH RECURSIVE tries (run_id) AS (VALUES (:run) UNION SELECT r.retry_of FROM runs r"
+    " JOIN tries t ON t.run_id = r.run_id WHERE r.retry_of IS NOT NULL)"
+    " INSERT INTO left_out (run_id, session_id, at) SELECT run_id, :s, :at FROM tries WHERE true"
+    " ON CONFLICT DO NOTHING"
+)
 
 
 class Conversations:
@@ -203,10 +211,11 @@ class Conversations:
         return [(int(row[0]), readable(row[1])) for row in rows]
 
     async def leave_out(self, session: int, run_id: str) -> None:
-        """The run's messages leave the context; they stay stored. Idempotent."""
+        """The messages of the run, and of those whose question it has answered again, leave the
+        context; they stay stored. Idempotent."""
 
         def op(connection: sqlite3.Connection) -> None:
-            connection.execute(LEAVE_OUT, (run_id, session, stamp()))
+            connection.execute(_LEAVE_OUT_TRIES, {"run": run_id, "s": session, "at": stamp()})
 
         await self._database.write(op)
 
@@ -276,7 +285,22 @@ def context_of(connection: sqlite3.Connection, session: int) -> Context:
         {"s": session, "start": boundary.start_id if boundary else 0},
     )
     boundary_id = 0 if newest is None else int(newest["id"])
-    return Context(tuple(map(_stored, rows)), boundary, boundary_id, now)
+    messages = tuple(map(_stored, rows))
+    return Context(messages, boundary, boundary_id, now, _stopped(connection, messages))
+
+
+def _stopped(connection: sqlite3.Connection, messages: Sequence[StoredMessage]) -> frozenset[str]:
+    """Of the runs with nothing but their question, those that a stop has dropped."""
+    alone = {stored.run_id for stored in messages if stored.ordinal == 0}
+    alone -= {stored.run_id for stored in messages if stored.ordinal}
+    if not alone:
+        return frozenset()
+    rows = connection.execute(
+        "SELECT run_id FROM inbox WHERE stopped_by IS NOT NULL"
+        " AND run_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(alone)),),
+    )
+    return frozenset(str(row[0]) for row in rows.fetchall())
 
 
 def _stored(row: sqlite3.Row) -> StoredMessage:

@@ -100,22 +100,24 @@ class Runs:
         own_words: bool = True,
         overheard: bool = False,
         claimed: bool = False,
+        retry_of: str | None = None,
     ) -> int:
         """A run begins, or is taken up: its question is stored as ordinal 0 and its inbox rows are
         taken, in one transaction. The question of one that has not taken a step moves behind what has
         been said since: it had been dropped, and is asked after all. `own_words`: somebody wrote all of
         it themselves; `overheard`: the model is shown what others said before; `claimed`: this process
-        has claimed it before. The row id of the question."""
+        has claimed it before; `retry_of`: the run whose question it is. The row id of the question."""
         row = message_row(session, run_id, 0, question)
 
         def op(connection: sqlite3.Connection) -> int:
             connection.execute(
-                "INSERT INTO runs (run_id, session_id, state, began_at, own_words, overheard)"
-                " VALUES (?, ?, 'running', ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
+                "INSERT INTO runs"
+                " (run_id, session_id, state, began_at, own_words, overheard, retry_of)"
+                " VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
                 " takeovers = takeovers + (state = 'running' AND NOT ?), state = 'running',"
-                " own_words = excluded.own_words, overheard = MAX(overheard, excluded.overheard)"
-                " WHERE state <> 'settled'",
-                (run_id, session, stamp(), own_words, overheard, claimed),
+                " own_words = excluded.own_words, overheard = MAX(overheard, excluded.overheard),"
+                " retry_of = excluded.retry_of WHERE state <> 'settled'",
+                (run_id, session, stamp(), own_words, overheard, retry_of, claimed),
             )
             connection.execute(_MOVE_OUT, {"run": run_id, "session": session})
             connection.execute(APPEND, row)

@@ -119,7 +119,7 @@ class ContextCommands:
         return self._services.ratios.corrected(self._models.named(policy[MODEL])[0])
 
     async def undo(self, place: SessionPlace, say: Say) -> str:
-        """The last exchange leaves the context."""
+        """The last exchange leaves the context, with all that was tried for its question."""
         conversations = self._services.conversations
         session = await conversations.open(place)
         last = await conversations.last_run(session)

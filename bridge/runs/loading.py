@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from agent.context import Turn, Working, brief
 from agent.history import lost_result
+from agent.loop import STOPPED_MARK
 from agent.messages import Block, Message, TextBlock, ToolUseBlock
 from agent.overflow import executed
 from memory.conversations import Context, StoredMessage
@@ -46,7 +47,8 @@ def load(context: Context, asked: Asked | None) -> Loaded:
         if asked is not None and run == asked.run_id:
             resumed = tuple(stored.message for stored in rows if stored.ordinal)
         else:
-            turns.append(closed(tuple(stored.message for stored in rows)))
+            mark = STOPPED_MARK if run in context.stopped else INTERRUPTED_MARK
+            turns.append(closed(tuple(stored.message for stored in rows), mark))
             starts.append(rows[0].id)
     if asked is not None:
         question = asked.question
@@ -102,9 +104,9 @@ def _of(tools: Collection[str], message: Message) -> Iterator[Block]:
             yield block
 
 
-def closed(turn: Turn, mark: str = INTERRUPTED_MARK) -> Turn:
-    """The turn with an end: one whose end was lost in a crash gets results for its open calls and
-    the mark, as a rule that it was interrupted, in memory only."""
+def closed(turn: Turn, mark: str) -> Turn:
+    """The turn with an end: one whose end was lost in a crash, or that a stop has dropped, gets results
+    for its open calls and the mark, in memory only."""
     last = turn[-1]
     if last.role == "assistant" and not last.tool_uses:
         return turn

@@ -109,6 +109,7 @@ class Turn:
                 own_words=own_words,
                 overheard=bool(plan.heard),
                 claimed=claimed,
+                retry_of=plan.retry_of,
             ),
         )
         self._journal.begun()

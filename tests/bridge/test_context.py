@@ -299,6 +299,26 @@ async def test_undo_takes_the_last_exchange_out_and_keeps_it_stored(tmp_path: Pa
         assert (await it.database.read("SELECT COUNT(*) FROM messages"))[0][0] == 6
 
 
+async def test_undo_takes_every_try_of_a_question_out(tmp_path: Path) -> None:
+    """The first one stood on, since it had had effects. The same question of before stays."""
+    steps = [
+        "early",
+        calls(("a", "pay", {})),
+        "paid",
+        "paid already",
+        calls(("b", "pay", {})),
+        "paid twice",
+        "fine",
+    ]
+    async with bed(tmp_path, steps, more_tools=[Silent("pay", side_effects=True)]) as it:
+        for said in ("go on", "go on", "/retry", "/retry"):
+            await it.ask(said)
+        assert len((await it.services.conversations.context(1)).messages) == 2 + 4 + 2 + 4
+        assert "It was: go on" in await it.ask("/undo")
+        assert await it.ask("and?") == "fine"
+        assert it.said() == [("user", "go on"), ("assistant", "early"), ("user", "and?")]
+
+
 async def test_retry_answers_the_last_question_again(tmp_path: Path) -> None:
     async with bed(tmp_path, ["bad", "better", "best"]) as it:
         assert "no question here" in await it.ask("/retry")

@@ -13,7 +13,7 @@ from typing import Any
 from agent.history import violations
 from agent.messages import Message, TextBlock, decode
 from agent.retry import MOST_RETRIES
-from bridge.runs.loading import closed
+from bridge.runs.loading import INTERRUPTED_MARK, closed
 from tests.crash.bot import LEDGER
 from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
 
@@ -168,7 +168,9 @@ class _Stored:
             if count > 1:
                 self._findings.add(f"{what} stands {count} times in the history")
         for session, runs in sessions.items():
-            history = [message for run in runs.values() for message in closed(tuple(run))]
+            history = [
+                message for run in runs.values() for message in closed(tuple(run), INTERRUPTED_MARK)
+            ]
             for wrong in violations([*history, Message("user", (TextBlock("next"),))]):
                 self._findings.add(f"history of session {session}: {wrong}")
 

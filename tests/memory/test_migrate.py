@@ -107,6 +107,7 @@ DATA: dict[int, tuple[str, ...]] = {
         "INSERT INTO known_groups VALUES ('x', '1', '-5', 'asked', '', '', 0, '9', '', '', '', '', '')",
     ),
     17: ("INSERT INTO refused_images VALUES (1, 1, 'm', 'r1', x'00', 1, :then)",),
+    19: ("INSERT INTO unread_places VALUES ('x', '1', '5', '', :then)",),
 }
 
 

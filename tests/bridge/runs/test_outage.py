@@ -148,6 +148,13 @@ async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Pat
         await it.ask("hi")
         assert await it.ask("/cancel") == "Waiting messages that I dropped: 1."
         assert await it.services.inbox.open_sessions(("fake",)) == []
+        it.bridge._outages.note("scripted", "another", None)
+        assert await it.ask("and now?") == "fine"
+        assert it.said() == [
+            ("user", "hi"),
+            ("assistant", "[Stopped by the user.]"),
+            ("user", "and now?"),
+        ]
 
 
 async def test_a_run_that_waits_in_its_middle_is_stopped_like_any_other(tmp_path: Path) -> None:
