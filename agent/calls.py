@@ -82,7 +82,7 @@ async def note_nothing(model: str, spared: Sequence[Spared]) -> None:
 
 
 async def reserve_nothing(number: int, model: ChatModel, tokens: int) -> None:
-    """Where nothing is counted against a limit."""
+    """Where nothing is counted against a limit, and nothing is ever taken back."""
 
 
 async def as_it_was() -> None:
@@ -92,11 +92,12 @@ async def as_it_was() -> None:
 @dataclass(frozen=True, slots=True)
 class CallPorts:
     """What calls ask of their surroundings. `book` gets each call once, except cancelled ones, which
-    are only in `ModelCalls.made`. `reserve` is asked before each call, with its number, its model and
-    the tokens that it will read; it may raise `LimitReached`, and then the call is not made. `sleep`
-    waits some seconds. `shrink` makes an image smaller, `spare` notes those that a model, by the
-    configuration's name, did not get as they are. `renew` tells before each call what the run may not
-    see any more (None: nothing has changed)."""
+    are only in `ModelCalls.made`. `reserve` is asked right before each call, with its number, its
+    model and the tokens that it will read; it may raise `LimitReached`, and then the call is not made;
+    what it tells may not be sent any more (None: nothing has changed). `renew` tells the same before
+    something else may be sent: what leaves a context is summed up by a model. `sleep` waits some
+    seconds. `shrink` makes an image smaller, `spare` notes those that a model, by the configuration's
+    name, did not get as they are."""
 
     health: Health
     book: Callable[[ModelCall], Awaitable[None]]
@@ -104,7 +105,7 @@ class CallPorts:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     shrink: Shrink = leave_as_it_is
     spare: Callable[[str, Sequence[Spared]], Awaitable[None]] = note_nothing
-    reserve: Callable[[int, ChatModel, int], Awaitable[None]] = reserve_nothing
+    reserve: Callable[[int, ChatModel, int], Awaitable[Renewed | None]] = reserve_nothing
     renew: Callable[[], Awaitable[Renewed | None]] = as_it_was
 
 
@@ -173,16 +174,16 @@ class ModelCalls:
         """
         retries = 0
         while True:
-            await self._renew()
             try:
                 self._ports.health.admit(self.model.provider.name)
-                completed = await self._make(await self._fitting(tools=tools, advice=advice))
+                completed = await self._make(await self._admitted(tools=tools, advice=advice))
             except ProviderDown:
                 if not self._fall_back():
                     raise
                 continue
             except ProviderError as error:
                 gentle = self._another_may_take_it(error.refusal.kind)
+                self._take_back(await self._ports.renew())
                 if await self._mending.mend(error.refusal, gentle=gentle):
                     log.info("the request is changed and made again")
                     if self.partial_text:  # it was refused in mid-answer
@@ -198,12 +199,6 @@ class ModelCalls:
                 raise
             self._call = None
             return completed
-
-    async def _renew(self) -> None:
-        renewed = await self._ports.renew()
-        if renewed is not None:
-            self._system = renewed.system
-            self._working.clean(renewed.clean)
 
     def forget_partial(self) -> None:
         """The call's text has become part of a message."""
@@ -246,21 +241,35 @@ class ModelCalls:
 
     # One call -------------------------------------------------------------------------------------
 
+    async def _admitted(self, *, tools: bool, advice: str | None) -> _Call:
+        """A call that may be made now, with nothing in it that may not be sent any more."""
+        call = await self._fitting(tools=tools, advice=advice)
+        renewed = await self._ports.reserve(call.number, call.model, call.estimated)
+        if renewed is None:
+            return call
+        self._take_back(renewed)
+        return self._begin(tools=tools, advice=advice)
+
+    def _take_back(self, renewed: Renewed | None) -> None:
+        if renewed is not None:
+            self._system = renewed.system
+            self._working.clean(renewed.clean)
+
     async def _fitting(self, *, tools: bool, advice: str | None) -> _Call:
         """A call that the model's window holds, as far as we can tell and mend it."""
-        call = self._begin(tools=tools, advice=advice)
         while True:
+            call = self._begin(tools=tools, advice=advice)
+            if not self._mending.is_too_long(call.estimated):
+                return call
+            self._take_back(await self._ports.renew())
             gentle = self._another_may_take_it(K.OVERFLOW)
             shrunk = await self._mending.shrink_before_sending(call.estimated, gentle=gentle)
-            if not shrunk and not (gentle and self._mending.is_too_long(call.estimated)):
-                return call
+            if not shrunk and not gentle:
+                return self._begin(tools=tools, advice=advice)
             if not shrunk:
                 self._fall_back()
-            await self._renew()  # a summary takes a while
-            call = self._begin(tools=tools, advice=advice)
 
     async def _make(self, call: _Call) -> Completed:
-        await self._ports.reserve(call.number, call.model, call.estimated)
         self._call = call
         provider = self.model.provider.name
         try:

@@ -26,7 +26,8 @@ from memory.clock import stamp
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
 from memory.people import People
-from memory.usage import UsageRow, UsageStore
+from memory.runs import Runs
+from memory.usage import Reservation, UsageRow, UsageStore
 
 CHATS = 10_000
 MESSAGES = 1000
@@ -112,7 +113,7 @@ async def _check(policies: ChatPolicies, admission: Admission, message: InboundM
 async def _beyond(database: Database, policies: ChatPolicies, message: InboundMessage) -> float:
     """How many steps a run has gone beyond a budget of 3 dollars, when all ask at once and each call
     costs in the end ten times what it had reserved."""
-    usage, address = UsageStore(database), message.address
+    usage, runs, address = UsageStore(database), Runs(database), message.address
     session = await Conversations(database).open(
         SessionPlace("fake:bot:0", "fake", "bot", "0", None)
     )
@@ -133,7 +134,8 @@ async def _beyond(database: Database, policies: ChatPolicies, message: InboundMe
                 Usage(1, 0),
                 STEP // 10,
             )
-            if await usage.reserve(row, caps) is not None:
+            met, _ = await runs.reserve(Reservation(row, caps), "")
+            if met is not None:
                 return
             done = UsageRow(
                 row.run_id,

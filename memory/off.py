@@ -16,8 +16,7 @@ class MemoryOff:
 
     async def holds(self, scope: str) -> bool:
         """Whether this one is off."""
-        rows = await self._database.read("SELECT 1 FROM memory_off WHERE scope = ?", (scope,))
-        return bool(rows)
+        return await self._database.look(lambda connection: is_off(connection, scope))
 
     async def switch(self, scope: str, person: str, *, off: bool) -> None:
         """From now on. `person`: who has wanted it. Repeats are harmless."""
@@ -32,3 +31,9 @@ class MemoryOff:
                 connection.execute("DELETE FROM memory_off WHERE scope = ?", (scope,))
 
         await self._database.write(op)
+
+
+def is_off(connection: sqlite3.Connection, scope: str) -> bool:
+    """As `MemoryOff.holds`, inside a look or a write."""
+    found = connection.execute("SELECT 1 FROM memory_off WHERE scope = ?", (scope,))
+    return found.fetchone() is not None

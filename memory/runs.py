@@ -18,13 +18,15 @@ from memory.conversations import APPEND, LEAVE_OUT, Context, context_of, message
 from memory.copies import Taken, take_out
 from memory.database import Database
 from memory.inbox import InboxKey
+from memory.off import is_off
 from memory.outbox import NewReply, OutboxReply, find_reply, put_reply
 from memory.provenance import Whose
 from memory.resting import said_by_others
 from memory.scopes import ChatScope
+from memory.snapshots import Shown, shown_in
 from memory.stored_messages import readable
 from memory.tombstones import Forgotten, forgotten_in
-from memory.usage import UsageRow, settle_calls
+from memory.usage import PersonReached, Reached, Reservation, UsageRow, reserve_in, settle_calls
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -82,6 +84,24 @@ class Settlement:
     left_out: str | None = None
     scope: str = ""
     calls: Sequence[UsageRow] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What a run's memory is not to be told again, and what of it was shown last."""
+
+    forgotten: Forgotten
+    shown: Shown | None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a run goes by, all of it as it was at one instant. `memory_off`: somebody has switched the
+    memory off."""
+
+    context: Context
+    memory: Visible
+    memory_off: bool
 
 
 class Runs:
@@ -209,14 +229,29 @@ class Runs:
 
         await self._database.write(op)
 
-    async def before(self, session: int, scope: str) -> tuple[Context, Forgotten]:
-        """What a run goes by, as both were at one instant: what was said before, and what its memory
-        is not to be told again."""
+    async def before(self, session: int, scope: str, switch: str) -> Before:
+        """What a run goes by. `scope`: of its memory; `switch`: the scope that can switch it off."""
 
-        def op(connection: sqlite3.Connection) -> tuple[Context, Forgotten]:
-            return context_of(connection, session), forgotten_in(connection, scope)
+        def op(connection: sqlite3.Connection) -> Before:
+            context = context_of(connection, session)
+            return Before(context, _visible(connection, scope, session), is_off(connection, switch))
 
         return await self._database.look(op)
+
+    async def visible(self, session: int, scope: str) -> Visible:
+        """What a run may see of its memory."""
+        return await self._database.look(lambda c: _visible(c, scope, session))
+
+    async def reserve(
+        self, asked: Reservation, scope: str
+    ) -> tuple[Reached | PersonReached | None, Visible]:
+        """A call of a run begins (see `reserve_in`); what it may see of its memory at that instant."""
+
+        def op(connection: sqlite3.Connection) -> tuple[Reached | PersonReached | None, Visible]:
+            met = reserve_in(connection, asked)
+            return met, _visible(connection, scope, asked.row.session)
+
+        return await self._database.write(op)
 
     async def settle(self, settlement: Settlement, reply: NewReply) -> OutboxReply:
         """The run is over, and its reply, as it is returned, in the outbox. Idempotent."""
@@ -275,6 +310,10 @@ class Runs:
             if rows and rows[0]["body"]:
                 found[key] = _lost(rows[0])
         return found
+
+
+def _visible(connection: sqlite3.Connection, scope: str, session: int) -> Visible:
+    return Visible(forgotten_in(connection, scope), shown_in(connection, scope, session))
 
 
 def _forget_again(connection: sqlite3.Connection, run: Settlement, now: str) -> None:

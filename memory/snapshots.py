@@ -11,6 +11,7 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory.clock import stamp
@@ -34,6 +35,15 @@ _OUTDATED = -1  # no boundary has that id
 _TAG = re.compile(r"<(?=\s*[/!?]?\s*[A-Za-z])")
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the session's last answer saw of the memory, made for the context that begins with this
+    boundary."""
+
+    boundary_id: int
+    text: str
+
+
 class Snapshots:
     """`folder`: that of all memory files."""
 
@@ -46,14 +56,13 @@ class Snapshots:
         """The session's snapshot, of at most `most` characters and some words; empty when nothing is
         known. One of a memory that the chat shares no more, or did not share yet, does not count.
         Raises `StoreError` and `OSError`."""
-        shared = int(chat.scope == SHARED)
-        rows = await self._database.read(
-            "SELECT boundary_id, text FROM memory_snapshots WHERE session_id = ? AND shared = ?"
-            " ORDER BY id DESC LIMIT 1",
-            (session, shared),
-        )
-        if rows and rows[0]["boundary_id"] == boundary_id:
-            return str(rows[0]["text"])
+        shown = await self.shown(chat, session)
+        if shown is not None and shown.boundary_id == boundary_id:
+            return shown.text
+        return await self.made(chat, session, boundary_id, most)
+
+    async def made(self, chat: ChatScope, session: int, boundary_id: int, most: int) -> str:
+        """The session's snapshot, made anew. Raises as `of`."""
         newest = await self._database.read(
             "SELECT COALESCE(MAX(id), 0) FROM memory_changes WHERE scope = ?", (chat.scope,)
         )
@@ -65,7 +74,7 @@ class Snapshots:
             "at": stamp(),
             "scope": chat.scope,
             "newest": newest[0][0],
-            "shared": shared,
+            "shared": int(chat.scope == SHARED),
         }
 
         def op(connection: sqlite3.Connection) -> None:
@@ -88,15 +97,20 @@ class Snapshots:
         text = await asyncio.to_thread(_made, folder, forgotten, min(most, MOST_SNAPSHOT))
         return f"{_OF_SEVERAL}\n\n{text}" if text and chat.scope == SHARED else text
 
-    async def shown(self, chat: ChatScope, session: int) -> str | None:
+    async def shown(self, chat: ChatScope, session: int) -> Shown | None:
         """What the session's last answer saw; None where something of it was forgotten since, or the
         memory is another one now."""
-        rows = await self._database.read(
-            "SELECT text FROM memory_snapshots WHERE session_id = ? AND shared = ?"
-            " ORDER BY id DESC LIMIT 1",
-            (session, int(chat.scope == SHARED)),
-        )
-        return str(rows[0][0]) if rows else None
+        return await self._database.look(lambda c: shown_in(c, chat.scope, session))
+
+
+def shown_in(connection: sqlite3.Connection, scope: str, session: int) -> Shown | None:
+    """As `Snapshots.shown`, inside a look or a write."""
+    row = connection.execute(
+        "SELECT boundary_id, text FROM memory_snapshots WHERE session_id = ? AND shared = ?"
+        " ORDER BY id DESC LIMIT 1",
+        (session, int(scope == SHARED)),
+    ).fetchone()
+    return None if row is None else Shown(int(row["boundary_id"]), str(row["text"]))
 
 
 def drop_snapshots(connection: sqlite3.Connection, chat: ChatScope) -> None:

@@ -82,36 +82,29 @@ class PersonCap:
     since: str
 
 
+@dataclass(frozen=True, slots=True)
+class PersonReached:
+    """The same of what one person may use."""
+
+    cap: PersonCap
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A call that is to begin: what it is known to cost (`row.outcome` is `reserved`), and the limits
+    that must leave room for it."""
+
+    row: UsageRow
+    caps: Sequence[Cap] = ()
+    person: PersonCap | None = None
+
+
 class UsageStore:
     """All model calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    async def reserve(
-        self, row: UsageRow, caps: Sequence[Cap] = (), person: PersonCap | None = None
-    ) -> Reached | Cost | None:
-        """A call begins: what it is known to cost (`row.outcome` is `reserved`) counts from now on.
-        With a cap that is used up already nothing is stored, and that one is the answer; of `person`
-        what is used."""
-        now = datetime.now(UTC)
-
-        def op(connection: sqlite3.Connection) -> Reached | Cost | None:
-            place = _place_of(connection, row.session)
-            if person is not None:
-                asked = {"person": row.person, "channel": place[0], "since": person.since}
-                cost = Cost(*map(int, connection.execute(_OF_PERSON, asked).fetchone()))
-                if cost.counted >= person.limit:
-                    return cost
-            day = current(connection, place, now, row.zone)
-            used = used_of(connection, place, row.person, day)
-            met = first_met(caps, used)
-            if met is None:
-                _insert(connection, row, day, place, now)
-                return None
-            return Reached(met, used)
-
-        return await self._database.write(op)
 
     async def book(self, rows: Sequence[UsageRow]) -> None:
         """Store calls, those that were reserved with what they used in the end. Idempotent on (run,
@@ -176,6 +169,27 @@ class UsageStore:
         )
         calls, *counts = (int(value) for value in rows[0])
         return calls, Usage(counts[0], counts[1], counts[2], counts[3], bool(counts[4]))
+
+
+def reserve_in(
+    connection: sqlite3.Connection, asked: Reservation
+) -> Reached | PersonReached | None:
+    """A call begins, and what it is known to cost counts from now on. With a cap that is used up
+    already nothing is stored, and that one is the answer. For use inside a write."""
+    row, person, now = asked.row, asked.person, datetime.now(UTC)
+    place = _place_of(connection, row.session)
+    if person is not None:
+        whose = {"person": row.person, "channel": place[0], "since": person.since}
+        cost = Cost(*map(int, connection.execute(_OF_PERSON, whose).fetchone()))
+        if cost.counted >= person.limit:
+            return PersonReached(person, cost)
+    day = current(connection, place, now, row.zone)
+    used = used_of(connection, place, row.person, day)
+    met = first_met(asked.caps, used)
+    if met is not None:
+        return Reached(met, used)
+    _insert(connection, row, day, place, now)
+    return None
 
 
 def settle_calls(connection: sqlite3.Connection, run_id: str, rows: Sequence[UsageRow]) -> None:

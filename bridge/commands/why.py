@@ -40,7 +40,8 @@ class WhyCommand:
         shown = await self._services.notebook.snapshots.shown(
             self._services.memory.sharing.chat(message.address), session
         )
-        parts = [say("why_prompt"), _short(shown or say("why_nothing"), MOST_SNAPSHOT)]
+        seen = "" if shown is None else shown.text
+        parts = [say("why_prompt"), _short(seen or say("why_nothing"), MOST_SNAPSHOT)]
         found = list(_found(said))
         for what, text in found:
             parts += [say("why_found", what=what), _quoted(_short(text, MOST_HITS))]

@@ -12,7 +12,7 @@ from agent.messages import Message, TextBlock
 from agent.model import ChatModel
 from agent.tools import Tool
 from bridge.chats.rights import is_among
-from bridge.limits.keys import WHO_CAN_TEACH
+from bridge.limits.keys import MEMORY, WHO_CAN_TEACH
 from bridge.remembering.buttons import undo_buttons
 from bridge.remembering.parts import OWN_TOOLS
 from bridge.runs.display import OUR_SIGN
@@ -22,44 +22,42 @@ from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import Button
 from memory.authors import Member, Receipt
-from memory.conversations import Context
 from memory.copies import cleaned
 from memory.errors import StoreError
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.provenance import Heard, Whose, heard
 from memory.quoting import SPEAKER
+from memory.runs import Before, Visible
 from memory.scopes import MARK
-from memory.snapshots import MOST_SNAPSHOT, is_within
-from memory.tombstones import Forgotten
+from memory.snapshots import MOST_SNAPSHOT, Shown, is_within
 
 MOST_HEARD = 2_000  # messages of a conversation that are looked through for who has said something
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window
 
 
 class RunMemory:
-    """For one run. `forgotten`: what was to be forgotten when its context was read; `new_messages`:
-    those of the run so far."""
+    """For one run. `before`: what it goes by; `new_messages`: those of the run so far."""
 
     def __init__(
         self,
         services: TurnServices,
         plan: TurnPlan,
-        context: Context,
+        before: Before,
         question: Message,
         *,
         own_words: bool,
-        forgotten: Forgotten,
         new_messages: Callable[[], Sequence[Message]],
     ) -> None:
         self._services = services
         self._plan = plan
-        self._context = context
+        self._before = before
         self._question = question
         self._own_words = own_words
         self._new_messages = new_messages
-        self._forgotten = forgotten
+        self._forgotten = before.memory.forgotten
         self._shown = ""
-        self._on = self._teaches = False  # until it has begun
+        self._on = plan.policy[MEMORY] and not before.memory_off
+        self._teaches = False  # until it has begun
         newest = plan.question.newest
         self._chat = services.memory.sharing.chat(newest.address)
         name = plain_name(newest.sender.name)
@@ -71,7 +69,6 @@ class RunMemory:
         cannot be read is no reason to give no answer."""
         plan, notebook = self._plan, self._services.notebook
         address = plan.question.newest.address
-        self._on = await self._services.memory.switch.is_on(address, plan.person)
         self._teaches = await is_among(
             plan.policy[WHO_CAN_TEACH], address, plan.person, plan.channel
         )
@@ -80,34 +77,38 @@ class RunMemory:
         if not self._on:
             return ""
         try:
-            self._shown = await notebook.snapshots.of(
-                self._chat, plan.session, self._context.boundary_id, snapshot_room(plan.models)
-            )
+            self._shown = await self._snapshot()
         except OSError as error:
             await self._services.errors.report(error, f"memory of run {plan.run_id}")
         return self._shown
 
-    async def renewed(self) -> tuple[str, Callable[[Turn], Turn]] | None:
-        """What stands in the prompt from now on, and what takes out of messages what was forgotten
-        since the run began; None where nothing is gone. What is new is for the next run: this one's
-        prompt stays as it is cached."""
-        forgotten = await self._services.notebook.tombstones.of(self._chat.scope)
-        fresh = forgotten.since(self._forgotten)
-        shown = await self._now()
+    async def _snapshot(self) -> str:
+        """That of the last answer, as long as the context begins at the same place."""
+        plan, shown = self._plan, self._before.memory.shown
+        boundary = self._before.context.boundary_id
+        if shown is not None and shown.boundary_id == boundary:
+            return shown.text
+        snapshots, room = self._services.notebook.snapshots, snapshot_room(plan.models)
+        return await snapshots.made(self._chat, plan.session, boundary, room)
+
+    async def renewed(self, visible: Visible) -> tuple[str, Callable[[Turn], Turn]] | None:
+        """With what it may see now: what stands in the prompt from now on, and what takes out of
+        messages what was forgotten since the run began; None where nothing is gone. What is new is for
+        the next run: this one's prompt stays as it is cached."""
+        fresh = visible.forgotten.since(self._forgotten)
+        shown = await self._now(visible.shown)
         if shown is None and not fresh.sayings:
             return None
-        self._forgotten = forgotten
+        self._forgotten = visible.forgotten
         self._shown = self._shown if shown is None else shown
         return self._shown, lambda turn: cleaned(turn, fresh)
 
-    async def _now(self) -> str | None:
+    async def _now(self, shown: Shown | None) -> str | None:
         """The snapshot as it is made now, where a line of that in the prompt has gone."""
         plan, snapshots = self._plan, self._services.notebook.snapshots
-        if not self._shown:
+        if not self._shown or (shown is not None and shown.text == self._shown):
             return None
         try:
-            if await snapshots.shown(self._chat, plan.session) == self._shown:
-                return None
             now = await snapshots.now(self._chat, snapshot_room(plan.models))
         except OSError as error:
             await self._services.errors.report(error, f"memory of run {plan.run_id}")

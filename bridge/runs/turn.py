@@ -14,7 +14,6 @@ from agent.loop import AgentPorts, AgentRun, AgentTask
 from agent.messages import Message
 from agent.prompt import build
 from agent.tools import Tool, Toolbox, ToolContext
-from agent.working import Renewed
 from bridge.lanes import ActiveRun, Outcome
 from bridge.limits.budget import RunBudget, Spender
 from bridge.limits.keys import LONGEST_ANSWER, TOOLS_OFF
@@ -25,10 +24,12 @@ from bridge.runs.display import Display
 from bridge.runs.loading import Asked, attempts, effects_of, load, start_of, without_run
 from bridge.runs.outage import Outages
 from bridge.runs.question import GivenUp, NothingToRetry, user_message
+from bridge.runs.run_gate import RunGate
 from bridge.runs.run_memory import RunMemory
 from bridge.runs.settling import Ran, Settling
 from bridge.runs.sparing import Sparing
 from bridge.runs.turn_plan import TurnPlan, TurnServices
+from bridge.session import memory_scope
 from bridge.texts import Say
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import ReplySink, Resumed, StopControl
@@ -99,8 +100,7 @@ class Turn:
         question = self._ran.question = await self._asked()
         # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
-        (context, forgotten), id_ = await asyncio.gather(
-            services.runs.before(plan.session, plan.memory_scope),
+        id_, before = await asyncio.gather(
             services.runs.begin(
                 plan.session,
                 plan.run_id,
@@ -111,7 +111,11 @@ class Turn:
                 claimed=claimed,
                 retry_of=plan.retry_of,
             ),
+            services.runs.before(
+                plan.session, plan.memory_scope, memory_scope(plan.question.newest.address)
+            ),
         )
+        context = before.context
         self._journal.begun()
         done = effects_of(context, attempts(context, plan.retry_of), services.acting)
         self._ran.acting, self._ran.acted_before = services.acting, bool(done)
@@ -120,10 +124,9 @@ class Turn:
         memory = self._ran.memory = RunMemory(
             services,
             plan,
-            context,
+            before,
             question,
             own_words=own_words,
-            forgotten=forgotten,
             new_messages=self._new_messages,
         )
         asked = Asked(plan.run_id, question, start, "\n\n".join(filter(None, (plan.heard, done))))
@@ -197,7 +200,14 @@ class Turn:
             resumed=loaded.resumed,
         )
         health = self._outages.health_for(plan.session_key)
-        budget = RunBudget(services.usage, services.gate, self._spender(), plan.run_id, self._say)
+        gate = RunGate(
+            services.runs,
+            RunBudget(services.gate, self._spender(), plan.run_id, self._say),
+            memory,
+            self._system,
+            plan.session,
+            plan.memory_scope,
+        )
         keeper = Compaction(
             services.compaction(models[0]),
             plan.subject(context.read_at),
@@ -211,8 +221,8 @@ class Turn:
             self._display.take,
             shrink=services.pictures.smaller,
             spare=sparing.note,
-            reserve=budget.reserve,
-            renew=self._renewed,
+            reserve=gate.reserve,
+            renew=gate.renew,
         )
         return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
 
@@ -220,12 +230,6 @@ class Turn:
         plan = self._plan
         instructions = instructions_of(self._services.settings.instructions, plan.policy)
         return build(instructions, group=plan.question.speaker is not None, memory=memory)
-
-    async def _renewed(self) -> Renewed | None:
-        """What was forgotten while the run is under way is not sent with its later steps."""
-        memory = self._ran.memory
-        renewed = None if memory is None else await memory.renewed()
-        return None if renewed is None else Renewed(self._system(renewed[0]), renewed[1])
 
     def _spender(self) -> Spender:
         plan = self._plan

@@ -21,6 +21,7 @@ from agent.overflow import Rung
 from agent.provider import ModelTraits, Provider
 from agent.testing import ScriptedProvider, Step
 from agent.tools import Toolbox, ToolContext, ToolOutput, ToolSpec
+from agent.working import Renewed
 
 SIZES = Estimator(Family.UNKNOWN)
 LIMITS = RunLimits(steps=10, tool_calls=100, seconds=900, tokens=10_000_000)
@@ -132,6 +133,7 @@ class Fixture:
         shrink: Shrink = leave_as_it_is,
     ) -> None:
         self.shrink = shrink
+        self.taken_back: list[Renewed | None] = []  # told one after the other
         self.provider = ScriptedProvider(steps)
         self.models = (
             model(self.provider, window=window, most_output=most_output),
@@ -162,6 +164,13 @@ class Fixture:
             self.waits.append(seconds)
             await asyncio.sleep(0)
 
+        async def renew() -> Renewed | None:
+            await asyncio.sleep(0)
+            return self.taken_back.pop(0) if self.taken_back else None
+
+        async def reserve(number: int, model: ChatModel, tokens: int) -> Renewed | None:
+            return await renew()
+
         task = AgentTask(
             models=self.models,
             system="s",
@@ -172,7 +181,15 @@ class Fixture:
             max_turns=self.max_turns,
             resumed=tuple(resumed),
         )
-        calls = CallPorts(self.health, book, self.events.append, sleep or at_once, self.shrink)
+        calls = CallPorts(
+            self.health,
+            book,
+            self.events.append,
+            sleep or at_once,
+            self.shrink,
+            reserve=reserve,
+            renew=renew,
+        )
         return AgentRun(task, AgentPorts(self.keeper, self.journal, Open(), calls))
 
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from agent.context import Turn
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.mending import CLEARLY_OVER
 from agent.messages import Message, assistant_text, user_text
 from agent.overflow import Rung
 from agent.testing import ScriptedProvider, Step, calls
 from agent.windows import CAUTIOUS
+from agent.working import Renewed
 from tests.agent.bed import SIZES, Fixture, result_texts
 
 K = RefusalKind
@@ -166,3 +168,28 @@ async def test_what_is_clearly_too_long_for_one_model_goes_to_the_one_that_can_h
     assert len(result_texts(other.requests[-1].messages[-1])[0]) > 10_000
     assert fixture.keeper.snapshots == 0
     assert not run.context_was_reset
+
+
+def without_secret(turn: Turn) -> Turn:
+    return tuple(user_text("[left out]") if "secret" in m.text else m for m in turn)
+
+
+async def test_what_is_taken_back_while_a_call_is_reserved_does_not_go_out_with_it() -> None:
+    fixture = Fixture(["done"])
+    fixture.taken_back = [Renewed("s, renewed", without_secret)]
+    old = [user_text("A secret."), assistant_text("Yes.")]
+    await fixture.run([*old, user_text("now")]).execute()
+    (request,) = fixture.provider.requests
+    assert request.system == "s, renewed"
+    assert [m.text for m in request.messages] == ["[left out]", "Yes.", "now"]
+
+
+async def test_what_is_taken_back_is_not_summed_up_either() -> None:
+    """What leaves a context before a call goes to a model that sums it up."""
+    old = [user_text("A secret."), assistant_text(f"Yes. {WORDS}")] * 2
+    asked = [*old, *history(10)]
+    fixture = Fixture([STEP, "done"], window=SIZES.messages(asked) + 1_000)
+    fixture.taken_back = [None, Renewed("s", without_secret)]
+    await fixture.run(asked).execute()
+    assert "[left out]" in [message.text for message in fixture.keeper.flushed]
+    assert not any("secret" in message.text for message in fixture.keeper.flushed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -24,7 +24,8 @@ from memory.days import Cap, Day, Sums, day_of, midnight, next_day, next_month
 from memory.inbox import Entry, Full, Inbox, Window
 from memory.policies import PolicyPlace, PolicyStore
 from memory.retention import Keep, Retention
-from memory.usage import Cost, Reached, UsageRow, UsageStore
+from memory.runs import Runs
+from memory.usage import Cost, PersonReached, Reached, Reservation, UsageRow, UsageStore
 
 PLACE = ("telegram", "1", "-100")
 ZONES = [ZoneInfo(name) for name in ("Europe/Berlin", "America/Los_Angeles", "Pacific/Auckland")]
@@ -49,6 +50,13 @@ async def row(database: Database, run: str, **given_: object) -> UsageRow:
     return replace(made, **given_)  # type: ignore[arg-type]
 
 
+async def reserve(
+    database: Database, row: UsageRow, caps: Sequence[Cap] = ()
+) -> Reached | PersonReached | None:
+    met, _ = await Runs(database).reserve(Reservation(row, caps), "scope")
+    return met
+
+
 async def check(database: Database) -> None:
     """The days and the calls say the same."""
     days = await database.read("SELECT SUM(calls), SUM(tokens), SUM(cost_microusd) FROM usage_days")
@@ -61,7 +69,7 @@ async def check(database: Database) -> None:
 async def test_a_reservation_becomes_what_was_used(database: Database) -> None:
     usage = UsageStore(database)
     reserved = await row(database, "r")
-    assert await usage.reserve(reserved) is None
+    assert await reserve(database, reserved) is None
     used = await usage.used(PLACE, "ana", UTC)
     assert (used.chat_cost, used.held) == (40, Sums(40, 10, 40, 10, 40, 40))
     assert (CAP.used(used), CAP.held(used), CAP.spent(used)) == (40, 40, 0)
@@ -83,9 +91,8 @@ async def test_a_reservation_becomes_what_was_used(database: Database) -> None:
 
 
 async def test_parallel_requests_do_not_pass_a_cap_together(database: Database) -> None:
-    usage = UsageStore(database)
     rows = [await row(database, f"r{n}") for n in range(50)]
-    found = await asyncio.gather(*(usage.reserve(one, [CAP]) for one in rows))
+    found = await asyncio.gather(*(reserve(database, one, [CAP]) for one in rows))
     assert found.count(None) == 3, "the third begins at 80 of 100, nobody after it"
     reached = next(one for one in found if one is not None)
     assert isinstance(reached, Reached)
@@ -97,8 +104,8 @@ async def test_what_a_dead_process_had_reserved_stays_booked_as_estimated(
     database: Database,
 ) -> None:
     usage = UsageStore(database)
-    await usage.reserve(await row(database, "dead"))
-    await usage.reserve(await row(database, "over"))
+    await reserve(database, await row(database, "dead"))
+    await reserve(database, await row(database, "over"))
     await usage.settle("over", ())
     assert await usage.settle_all() == 1
     found = await database.read("SELECT DISTINCT outcome, estimated FROM usage")
