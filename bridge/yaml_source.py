@@ -12,7 +12,7 @@ Anchors, tags, directives and second documents are refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ruamel.yaml import YAML
@@ -92,6 +92,16 @@ class Document:
         """Note a fault of the key at `path`, whose value the caller leaves out."""
         self.faults.append(self.fault(path, message))
         self.left_out.add(path)
+
+    def add(self, other: Document, line: int) -> None:
+        """The keys of a text that begins after `line` lines of this one's file."""
+        self.faults += [replace(fault, line=fault.line + line) for fault in other.faults]
+        for path, (at, column) in other.positions.items():
+            if len(path) == 1 and path in self.positions:
+                said = wording("fault_twice", first=self.positions[path][0])
+                self.faults.append(Fault.of(at + line, column, dotted(path), said))
+            self.positions.setdefault(path, (at + line, column))
+        self.values = {**other.values, **self.values}
 
     def fault(self, path: Path, message: str | Wording) -> Fault:
         """A fault of the key at `path`, placed at the nearest parent that is in the file."""
@@ -277,6 +287,7 @@ _HINTS: Mapping[str, Wording] = {
     "that cannot start any token": wording("fault_first_sign"),
     "tag handle": wording("fault_tags"),
     "expected ',' or ']'": wording("fault_open_list"),
+    "found '<stream end>'": wording("fault_open_list"),
     "expected <block end>": wording("fault_no_plain_text"),
     "entries are not allowed here": wording("fault_no_plain_text"),
     "mapping keys are not allowed here": wording("fault_no_plain_text"),

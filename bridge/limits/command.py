@@ -229,10 +229,12 @@ def _as_lines(words: str) -> str:
     if named is not None:
         alone = not any(map(_is_known_line, words.strip().splitlines()[1:]))
         return typed(*named) if alone else ": ".join(named)
-    first, _, rest = words.strip().partition(" ")
-    if any(map(_LINES.match, words.splitlines())) or first.endswith((":", "：")):
+    first, *more = words.strip().splitlines() or [""]
+    key, _, value = first.partition(" ")
+    is_fence = more and not first[0].isalpha()
+    if _LINES.match(first) or key.endswith((":", "：")) or is_fence:
         return words
-    return f"{first}: {rest}"
+    return "\n".join((f"{key}: {value}", *more))
 
 
 def _is_known_line(line: str) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
@@ -18,6 +19,7 @@ from bridge.texts import Say, Wording, wording
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown
 
 MOST_BYTES = 8 * 1024  # of a chat's file
+MOST_APART = 2 * len(KEYS)  # keys that are read by themselves, some 0.7 ms each
 _MARKS = "\"'“”„«»‘’‚"
 _KEY_LINE = re.compile(
     rf"[{_MARKS}]?(?P<key>[A-Za-z][\w \t-]*?)[{_MARKS}]?[ \t]*[:：][ \t]*(?P<value>.*?)[ \t]*"
@@ -30,7 +32,9 @@ _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[|>][-+\d]*\n[^\0]*")  # a value a
 _NO_TEXT = re.compile(
     r"[@`*%{}\[\],]|[-?][ \t]"
 )  # with which no text of one line can begin in YAML
-_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
+_FENCES = ("```", "~~~")
+_FENCE = re.compile(rf"\s*(?:{'|'.join(_FENCES)})[\w-]*\s*")
+_BLOCK = re.compile(r"[:：][ \t]*[|>][-+\d]*[ \t]*(?:#.*)?$")  # a text in the lines below begins
 _TEXTS = frozenset(("instructions",))  # keys whose values may hold anything
 
 
@@ -55,48 +59,79 @@ def read(raw: bytes, known: Known, keys: Collection[Key[Any]] = KEYS) -> Reading
         line = raw[: error.start].count(b"\n") + 1
         return _failed(Fault.of(line, 1, "syntax", wording("fault_utf8")))
     lines = mended(text)
-    if not any(_COMMENT.sub("", line).strip() for line in lines):
+    if not _says_something(lines):
         return Reading()
     try:
-        return _parsed(lines, known, keys)
+        document = parse("\n".join(lines).encode())
     except Unparsable as error:
-        return _around(error.fault, lines, known, keys)
+        document = _by_keys(lines, error.fault)
+    return _understood(document, known, keys)
 
 
-def _parsed(lines: Iterable[str], known: Known, keys: Collection[Key[Any]]) -> Reading:
-    return _understood(parse("\n".join(lines).encode()), known, keys)
-
-
-def _around(
-    fault: Fault, lines: Sequence[str], known: Known, keys: Collection[Key[Any]]
-) -> Reading:
-    """What else is wrong, before the key in which something is no YAML, and after it; of a text with
-    several such places the first is told."""
-    starts = [n for n, line in enumerate(lines) if _KEY_LINE.fullmatch(line.strip(" "))]
-    first = max((n for n in starts if n < fault.line), default=0)
-    after = min((n for n in starts if n >= fault.line), default=len(lines))
-    found, values, places = [fault], dict[str, Any](), dict[str, tuple[int, int]]()
-    for part in (lines[:first], [*[""] * after, *lines[after:]]):
-        try:
-            reading = _parsed(part, known, keys) if any(part) else Reading()
-        except Unparsable:
+def _by_keys(lines: Sequence[str], fault: Fault) -> Document:
+    """The lines of each key read by themselves, so that one that is no YAML hides no fault of another.
+    `fault`: that of the whole, which is told where each key by itself is right."""
+    starts = [n for n, line in enumerate(lines) if _begins(line, lines[:n])]
+    document, unparsable = Document(), list[Fault]()
+    if len(starts) > MOST_APART:
+        return Document(faults=[fault])
+    for start, end in pairwise((0, *starts, len(lines))):
+        if not _says_something(lines[start:end]):
             continue
-        found += reading.faults
-        values |= reading.values
-        places |= reading.places
-    return Reading(values, (), tuple(sorted(found)), places)
+        try:
+            document.add(parse("\n".join(lines[start:end]).encode()), start)
+        except Unparsable as error:
+            unparsable.append(replace(error.fault, line=error.fault.line + start))
+    document.faults += unparsable or [_of_all(fault, lines)]
+    return document
+
+
+def _of_all(fault: Fault, lines: Sequence[str]) -> Fault:
+    """A fault that no key has by itself: mostly that one stands deeper than the others."""
+    line = lines[fault.line - 1] if fault.line <= len(lines) else ""
+    if not line.startswith(" ") or _KEY_LINE.fullmatch(line.strip()) is None:
+        return fault
+    return Fault.of(fault.line, fault.column, fault.key, wording("fault_indented"))
+
+
+def _begins(line: str, before: Sequence[str]) -> bool:
+    """Whether a key begins here; what stands deeper may be a line of the text before (`|`, `>`)."""
+    if _KEY_LINE.fullmatch(line.strip()) is None:
+        return False
+    above = next((one for one in reversed(before) if not one.startswith(" ")), "")
+    return not (line.startswith(" ") and _BLOCK.search(above))
+
+
+def _says_something(lines: Iterable[str]) -> bool:
+    return any(_COMMENT.sub("", line).strip() for line in lines)
 
 
 def mended(text: str) -> list[str]:
     """The lines with their obvious slips put right."""
     lines = [_INVISIBLE.sub("", line.translate(_SPACES)) for line in re.split(r"\r\n|\r|\n", text)]
-    lines = ["" if _FENCE.fullmatch(line) else line for line in lines]
+    lines = _unfenced(lines)
     first = next((line for line in lines if _COMMENT.sub("", line).strip()), "")
     margin = first[: len(first) - len(first.lstrip(" "))]  # of all keys
     return [
         margin + _mended(line.removeprefix(margin)) if line.startswith(margin) else line
         for line in lines
     ]
+
+
+def _unfenced(lines: Sequence[str]) -> list[str]:
+    """Without the fences of a block of code, which may stand in the lines that they enclose."""
+    plain = ["" if _FENCE.fullmatch(line) else line for line in lines]
+    said = [n for n, line in enumerate(plain) if line.strip()]
+    if not said:
+        return plain
+    first, last = said[0], said[-1]
+    opened = plain[first].lstrip()
+    plain[first] = opened[3:] if opened.startswith(_FENCES) else plain[first]
+    key = plain_key(re.split("[:：]", plain[last])[0])
+    is_fenced = any(lines[n] != plain[n] for n in range(first + 1))
+    if (is_fenced or key not in _TEXTS) and plain[last].rstrip().endswith(_FENCES):
+        plain[last] = plain[last].rstrip()[:-3]
+    return plain
 
 
 def _mended(line: str) -> str:

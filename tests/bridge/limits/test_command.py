@@ -132,6 +132,12 @@ async def test_what_is_written_by_a_slip_is_told_and_takes_nothing_away(tmp_path
         told = await limits(it, "set paused")
         assert "paused: is empty: give yes, no, or until" in told
         assert (await limits(it, "set foo")).count("line 1") == 1
+        mixed = await limits(it, "set foo 3\nbar: 2\ncost_per_day_usd: -1")
+        assert [line.split(":")[0] for line in mixed.splitlines()[1:]] == [
+            "- line 1, foo",
+            "- line 2, bar",
+            "- line 3, cost_per_day_usd",
+        ]
         assert "names prove nothing" in await limits(it, "set blocked @bo")
         assert "put it in quotes" in await limits(it, "set blocked [@bo]")
         assert path.read_text() == "paused: no\n"

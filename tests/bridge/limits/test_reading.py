@@ -61,6 +61,10 @@ def test_no_text_breaks_it(raw: bytes) -> None:
         ("cost_per_day_usd: 0", 0),
         ("cost_per_day_usd: 1k", 1_000_000_000),
         ("```yaml\ncost_per_day_usd: 3\n```", 3_000_000),
+        ("```\ncost_per_day_usd: 3```", 3_000_000),
+        ("```cost_per_day_usd: 3```\n", 3_000_000),
+        ("~~~\ninstructions: Be brief~~~", "Be brief"),
+        ("instructions: Code stands in ```", "Code stands in ```"),
         ("\ufeffcost_per_day_usd: 3  # whole chat", 3_000_000),
         ("tokens_per_day: 50k", 50_000),
         ("tokens_per_day: 1.5m", 1_500_000),
@@ -128,7 +132,9 @@ def test_what_can_mean_one_thing_is_understood(line: str, expected: object) -> N
         ("language: {a: b}", "must be a single value"),
         ("paused: &x no", "anchors"),
         ("paused: !!bool no", "tags"),
-        ("paused: no\n---\npaused: yes", "a second document"),
+        ("paused: no\n---\nblocked: []", "a second document"),
+        ("paused: no\n  blocked: []", "must begin where the others do"),
+        ("paused: no\nblocked: [1,", "a list that is never closed"),
         ("paused: no\nPaused: yes", "is there twice; first in line 1"),
         ("paused: no\npaused: yes", "is there twice; first in line 1"),
         ("\tpaused: no", "a tab is not allowed"),
@@ -163,6 +169,33 @@ def test_what_is_no_yaml_hides_no_fault_of_another_line() -> None:
         (5, "tokens_per_day"),
     ]
     assert reading.places["blocked"] == (4, 1)
+
+
+def told(text: str) -> list[tuple[int, str]]:
+    return [(fault.line, fault.key) for fault in read(text.encode(), KNOWN).faults]
+
+
+def test_each_key_is_read_by_itself_where_one_is_no_yaml() -> None:
+    assert told("cost_per_day_usd: 3,5\n\ttokens_per_day: 3") == [
+        (1, "cost_per_day_usd"),
+        (2, "syntax"),
+    ]
+    assert told("fo: 1\nmodel: a: b\npaused: “\nblocked: [1,\ntopics: x\nTopics: all\nfo: 2") == [
+        (1, "fo"),
+        (2, "syntax"),
+        (3, "paused"),
+        (4, "syntax"),
+        (5, "topics"),
+        (6, "topics"),
+        (7, "fo"),
+    ]
+    several = "instructions: |\n  One: two\n  - x\nmodel: > a\npaused: maybe"
+    assert told(several) == [(4, "syntax"), (5, "paused")]
+
+
+def test_a_text_with_more_keys_than_there_can_be_takes_no_longer_for_it() -> None:
+    """Read by themselves, a thousand would hold up everybody for most of a second."""
+    assert told("a: b: c\n" * 1_000) == [(1, "syntax")]
 
 
 def test_default_removes_a_key() -> None:
