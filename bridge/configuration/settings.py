@@ -24,7 +24,14 @@ from pydantic import (
 
 from agent.prompt import DEFAULT
 from agent.settings import ModelSettings, ProviderSettings
-from bridge.limits.sections import Ceilings, ChannelDefaults, Defaults, PersonLimits, WhoCanStop
+from bridge.limits.sections import (
+    Ceilings,
+    ChannelDefaults,
+    Defaults,
+    Language,
+    PersonLimits,
+    WhoCanStop,
+)
 from bridge.session import Scope
 from bridge.timezones import is_zone, zone_hint
 from channels.forms import form
@@ -32,7 +39,6 @@ from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from memory.settings import BackupSettings, MemorySettings, RetentionSettings
 
-Language = Literal["auto", "en", "zh"]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 Name = Annotated[
     str,
@@ -187,7 +193,8 @@ class Config(_Section):
     )
     language: Language = Field(
         default="auto",
-        description="language of the answers and of the bot's own texts; auto: that of each person",
+        description="language of the answers and, where it has them in it, of the bot's own texts; "
+        "auto: that of each person",
     )
     model: str = Field(default="", description="the key of models that answers")
     fallback_models: tuple[Name, ...] = Field(

@@ -230,11 +230,12 @@ class Language(Text):
         return wording("words_language")
 
     def read(self, written: Value, known: Known) -> str:
-        """Any code of the right form: models know more languages than the bot's own texts."""
+        """Any code of the right form: models know more languages than the bot's own texts. `no` could
+        be meant as Norwegian (nb) or as none."""
         code = _single(written).strip()
         if code.lower() == "auto":
             return "auto"
-        if _LANGUAGE.fullmatch(code) is None:
+        if _LANGUAGE.fullmatch(code) is None or code.lower() in _YES | _NO:
             raise Wrong("words", words=self.words)
         return code
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, create_model
 
-from bridge.limits.keys import BY_NAME, CEILING_KEYS, DEFAULT_KEYS, KEYS, PERSON_KEYS, Key
+from bridge.limits.keys import BY_NAME, CEILING_KEYS, DEFAULT_KEYS, KEYS, LANGUAGE, PERSON_KEYS, Key
 from bridge.limits.kinds import Known, Wrong
 from bridge.yaml_source import Value, parse
 
@@ -20,6 +20,10 @@ def _read(key: Key[Any], written: Any) -> Any:
         return key.kind.read(written, _ANYTHING)
     except Wrong as error:
         raise ValueError(str(error)) from None
+
+
+# At the top of the configuration it means what it means in a chat's file.
+Language = Annotated[str, BeforeValidator(lambda written: _read(LANGUAGE, written))]
 
 
 def _written(key: Key[Any], value: Any) -> Value:

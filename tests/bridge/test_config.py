@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.config import Config, ConfigError, load, masked
+from bridge.limits.kinds import Known
+from bridge.limits.reading import read as read_lines
 
 TOKEN = "123456:AAbbccddeeffgghhiijjkkllmmnnooppqq"
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
@@ -148,7 +150,14 @@ def test_texts_are_taken_as_written(read, text: str) -> None:
 
 def test_no_is_no_language(faults) -> None:
     (line,) = faults(MINIMAL + "language: no\n")
-    assert line.startswith("7:1 language: must be 'auto', 'en' or 'zh'")
+    assert line.startswith("7:1 language: must be auto, or a code such as de or zh-Hans")
+
+
+@pytest.mark.parametrize("code", ["de", "zh-Hans", "auto"])
+def test_a_language_is_the_same_in_a_chats_file_and_at_the_top(code: str, read) -> None:
+    assert read(f"{MINIMAL}language: {code}\n").language == code
+    assert read_lines(f"language: {code}".encode(), Known()).values == {"language": code}
+    assert read_lines(b"language: no", Known()).faults
 
 
 def test_a_number_where_none_is_meant_is_a_fault_not_a_guess(faults) -> None:
@@ -293,7 +302,7 @@ def test_what_cannot_be_parsed_is_reported_alone(faults, text, place: str, words
 
 def test_anchors_aliases_and_tags_are_reported_with_all_other_faults(faults) -> None:
     text = MINIMAL + (
-        "language: &x de\nlog: {level: *x, json: !!bool yes}\n&y limit: 1\n"
+        "language: &x no\nlog: {level: *x, json: !!bool yes}\n&y limit: 1\n"
         "limits: &z {queue_length: 0}\n<<: *z\n"
     )
     reported = faults(text)
