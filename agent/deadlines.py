@@ -22,7 +22,9 @@ class DeadlineExceeded(TimeoutError):
 
 
 class StreamWatch:
-    """`async with StreamWatch(deadlines) as watch:` and `watch.beat()` for each chunk.
+    """`async with StreamWatch(deadlines) as watch:`, `watch.beat()` for each chunk, and
+    `watch.alive()` for whatever else comes: a provider that pings is at work, however long it thinks.
+    Only the total deadline ends a stream that goes on pinging.
 
     When a deadline passes, the task inside is cancelled and the block raises `DeadlineExceeded`. A
     cancel from outside passes through as such, also when both happen at once.
@@ -46,8 +48,12 @@ class StreamWatch:
         return self
 
     def beat(self) -> None:
-        """Something came in."""
+        """A chunk came in."""
         self._beaten = True
+        self._last = self._loop.time()
+
+    def alive(self) -> None:
+        """Something came in, if only a sign that more is to come."""
         self._last = self._loop.time()
 
     async def __aexit__(
@@ -72,7 +78,7 @@ class StreamWatch:
         if self._beaten:
             near = (self._last + limits.between_s, "between_chunks_s", limits.between_s)
         else:
-            near = (self._began + limits.first_s, "first_chunk_s", limits.first_s)
+            near = (self._last + limits.first_s, "first_chunk_s", limits.first_s)
         return min(total, near)
 
     def _set_timer(self) -> None:

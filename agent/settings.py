@@ -41,9 +41,9 @@ class ProviderSettings(BaseModel):
         default=None, description="HTTP proxy for this provider; default: none"
     )
     first_chunk_s: float = Field(
-        default=120, gt=0, description="seconds until the first piece of an answer"
+        default=120, gt=0, description="seconds of silence before the first piece of an answer"
     )
-    between_chunks_s: float = Field(default=60, gt=0, description="seconds between two pieces")
+    between_chunks_s: float = Field(default=60, gt=0, description="seconds of silence after it")
     total_s: float = Field(default=900, gt=0, description="seconds for one whole model call")
 
     @field_validator("base_url")

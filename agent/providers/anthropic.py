@@ -95,7 +95,10 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
     ) -> AsyncGenerator[StreamEvent]:
         model = f"{self.name}/{request.model}"
         answer = _Answer(model, request)
+        from agent.providers.heard import hear
+
         async with await _open(client, request, model) as events:
+            hear(events.response, watch)
             async for event in events:
                 watch.beat()
                 told = answer.take(event)

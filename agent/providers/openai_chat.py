@@ -98,7 +98,10 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
     ) -> AsyncGenerator[StreamEvent]:
         model = f"{self.name}/{request.model}"
         answer = _Answer(model, request)
+        from agent.providers.heard import hear
+
         async with await self._open(client, request, model) as chunks:
+            hear(chunks.response, watch)
             async for chunk in chunks:
                 watch.beat()
                 for told in answer.take(chunk):

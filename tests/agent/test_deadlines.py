@@ -45,6 +45,35 @@ def test_each_deadline_ends_the_stream_at_its_time(
     assert in_virtual_time(main) == (which, at)
 
 
+@pytest.mark.parametrize(
+    ("chunks", "pings", "which", "at"),
+    [
+        (0, [], "first_chunk_s", 120),
+        (0, [119], "first_chunk_s", 239),
+        (1, [59, 59], "between_chunks_s", 178),
+        (1, [15] * 80, "total_s", 900),
+    ],
+)
+def test_a_provider_that_pings_is_alive_and_one_that_only_pings_ends_in_time(
+    chunks: int, pings: list[float], which: str, at: float
+) -> None:
+    async def read() -> None:
+        async with StreamWatch(LIMITS) as watch:
+            for _ in range(chunks):
+                watch.beat()
+            for pause in pings:
+                await asyncio.sleep(pause)
+                watch.alive()
+            await asyncio.Event().wait()
+
+    async def main() -> tuple[str, float]:
+        with pytest.raises(DeadlineExceeded) as caught:
+            await read()
+        return caught.value.which, round(now())
+
+    assert in_virtual_time(main) == (which, at)
+
+
 def test_many_chunks_set_few_timers() -> None:
     async def main() -> int:
         loop = asyncio.get_running_loop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -128,6 +128,7 @@ class Reply:
         self.hanging = False
         self.reached = asyncio.Event()
         self._released = asyncio.Event()
+        self._meanwhile: asyncio.Queue[bytes] = asyncio.Queue()
 
     def hang(self) -> Self:
         """Send nothing at all, no status line either, until released or the client leaves."""
@@ -165,6 +166,15 @@ class Reply:
     def release(self) -> None:
         """Let a reply that stalls or hangs go on."""
         self._released.set()
+
+    def send_meanwhile(self, data: bytes) -> None:
+        """Send this while the stream stalls: a ping, or a comment."""
+        self._meanwhile.put_nowait(data)
+
+    async def meanwhile(self, write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Write what the test sends meanwhile; until cancelled."""
+        while True:
+            await write(await self._meanwhile.get())
 
     async def wait_released(self) -> None:
         """Tell the test that the stall is reached and wait for `release`."""

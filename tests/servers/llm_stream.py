@@ -131,7 +131,11 @@ class Stream:
                 raise _CutOff(fault.reset)
             if fault.stall:
                 self._notify()
-                await self._reply.wait_released()
+                meanwhile = asyncio.ensure_future(self._reply.meanwhile(self._response.write))
+                try:
+                    await self._reply.wait_released()
+                finally:
+                    meanwhile.cancel()
 
     async def _flush(self) -> None:
         if not self._batch:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from agent.deadlines import StreamWatch
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.history import repair
 from agent.messages import (
@@ -348,6 +349,31 @@ async def test_a_silent_stream_ends_by_a_deadline(kind: str) -> None:
         it.server.answer("x").hang()
         with pytest.raises(ProviderError, match="first_chunk_s"):
             await it.ask()
+
+
+async def test_a_ping_is_heard_while_a_model_thinks(
+    it: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDKs pass over it: a model that thought for longer than a deadline was asked again."""
+    heard = asyncio.Event()
+
+    def alive(_: StreamWatch) -> None:
+        heard.set()
+
+    monkeypatch.setattr(StreamWatch, "alive", alive)
+    stalled = it.server.answer("Hello there, you all").stall_after(1)
+    request = ModelRequest("test-model", "", (user_text("hi"),), (), 500)
+    async with it.provider.stream(request) as events:
+        while not isinstance(await anext(events), TextDelta):
+            pass
+        more = asyncio.ensure_future(anext(events))
+        await stalled.reached.wait()
+        for ping in (b'event: ping\ndata: {"type": "ping"}\n\n', b": PROCESSING\n\n"):
+            heard.clear()
+            stalled.send_meanwhile(ping)
+            await heard.wait()
+        stalled.release()
+        assert isinstance(await more, TextDelta)
 
 
 async def test_cancelling_a_stalled_stream_is_a_cancel_and_closes_the_connection(it: Bed) -> None:
