@@ -175,7 +175,7 @@ class Changes:
         done = await self.write(plan, actor, told=told)
         if isinstance(done, Refused):
             return Answer(done.told(say), in_place=True)
-        text = f"{say('limits_done', revision=done)}\n{plan.told(say)}"
+        text = f"{say(_done(plan.place, message.address), revision=done)}\n{plan.told(say)}"
         return Answer(text, (_undo(plan.place, done, say),), silent=True, in_place=True)
 
     async def _older(self, place: PolicyPlace, now: StoredPolicy, revision: int) -> Refused:
@@ -208,6 +208,13 @@ def shown(changed: Sequence[Difference], say: Say) -> list[str]:
     """A line for each."""
     none = say("limits_none")
     return [f"- `{key}`: {plain(old) or none} → {plain(new) or none}" for key, old, new in changed]
+
+
+def _done(place: PolicyPlace, asked_in: Address) -> str:
+    """The text that tells a change; where there are topics also of what it is one."""
+    if place.topic:
+        return "limits_done_topic"
+    return "limits_done" if asked_in.thread is None else "limits_done_chat"
 
 
 def _undo(place: PolicyPlace, revision: int, say: Say) -> Button:

@@ -73,11 +73,12 @@ class ChatCommands:
     # Pauses and blocks -------------------------------------------------------------------------------
 
     async def _pause(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
+        """The whole chat, also where a topic has a line of its own: that ends no pause of its chat."""
         span, rest = span_in(_args(message))
         if rest or (span is not None and not timedelta() < span <= LONGEST):
             return Answer(say("pause_how"))
         value = "yes" if span is None else until_text(datetime.now(UTC) + span)
-        return await self._set(message, PAUSED, value, say)
+        return await self._set(message, PAUSED, value, say, places_of(message.address)[0])
 
     async def _resume(self, message: InboundMessage, _: SessionPlace, say: Say) -> Answer:
         """A topic may be paused by itself, and with its chat as well."""
@@ -166,13 +167,21 @@ class ChatCommands:
             return True
         return await self._rights.may_change(message.address, message.sender.id)
 
-    async def _set(self, message: InboundMessage, key: Key[Any], value: str, say: Say) -> Answer:
+    async def _set(
+        self,
+        message: InboundMessage,
+        key: Key[Any],
+        value: str,
+        say: Say,
+        place: PolicyPlace | None = None,
+    ) -> Answer:
+        """`place`: the chat or topic, else where the key has to be set to count."""
         may = await self._may(message, key)
         if not may:
             pressed = message.press is not None
             address, person = message.address, message.sender.id
             return Answer(await self._rights.no(address, person, may, say, always=pressed))
-        place = self._place(message, key)
+        place = place or self._place(message, key)
         plan = await self._changes.plan(place, f"{key.name}: {value}", now=True)
         if isinstance(plan, Refused):
             return Answer(plan.told(say))

@@ -75,12 +75,18 @@ async def test_a_pause_of_the_chat_is_one_of_its_topics_and_a_resume_there_ends_
             return it.channel.finals[-1]
 
         assert await in_topic("Hi") == "One."
-        assert "not set → yes" in await in_topic("/pause", None)
+        assert "for the whole chat" in await in_topic("/pause")
+        assert lines(tmp_path) == "paused: yes\n"
         assert "I am paused in this chat" in await in_topic("Hi?")
         write(tmp_path, "paused: yes", topic="7")
         told = await in_topic("/resume")
         assert told.count("yes → no") == 2
+        assert "for this topic alone" in told
+        assert "for the whole chat" in told
         assert await in_topic("Hi!") == "Two."
+        again = await in_topic("/pause", None)
+        assert again.startswith("Changed (revision"), "there are no topics to be told apart"
+        assert "I am paused in this chat" in await in_topic("Hi?")
 
 
 async def test_a_pause_by_file_ends_what_runs(tmp_path: Path) -> None:
@@ -218,7 +224,7 @@ async def test_a_pause_and_a_block_wait_for_nobody_who_has_to_mend_the_file(
     async with bed(tmp_path, ["Two."]) as it:  # after a restart
         it.channel.admins = {"boss"}
         shown = await it.ask("/limits", chat=GROUP, private=False)
-        for line in ("`language: en`", "`paused: yes`", "`blocked: [41]`", "line 3, syntax"):
+        for line in ("`language: en`", "`paused: yes`", "`blocked: [41]`", "line 2, syntax"):
             assert line in shown
         path.write_text(path.read_text().replace("langage: de\ntopics: [1\n", "language: de\n"))
         await it.ask("/resume", person="boss", chat=GROUP, private=False)
