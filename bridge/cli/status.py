@@ -48,6 +48,9 @@ def lines(status: Any, now: datetime) -> Iterator[str]:
     if status.get("refused"):
         yield "the configuration has faults; what held before holds on:"
         yield from (f"  {fault}" for fault in status["refused"])
+    if status.get("faulty_limits"):
+        yield "files of chats' limits have faults; what held before holds on:"
+        yield from (f"  {fault}" for fault in status["faulty_limits"])
     if status.get("restart"):
         yield f"changed in the configuration, needs a restart: {', '.join(status['restart'])}"
     errors = status["errors"]

@@ -16,6 +16,7 @@ from agent.messages import JsonObject
 from bridge.config import Config
 from bridge.control import Control, ControlRefused, Verb
 from bridge.inbound import load
+from bridge.limits.files import located
 from bridge.operation.alerts import Alerts, Cause, Owner, Reach
 from bridge.operation.guard import Guard, free_bytes
 from bridge.operation.status import LiveStatus
@@ -54,7 +55,11 @@ class Operation:
         self._services = services
         self._overview = Overview(database)
         self.watch = ChannelWatch(channels)
+        files = services.policies.files
         self.status = LiveStatus(self._overview, self.watch)
+        self.status.faulty_limits = lambda: [
+            line for path, fault in files.faulty() for line in located(path, (fault,))
+        ]
         reach = Reach(owners, self._language, channels)
         self.alerts = Alerts(AlertStore(database), reach, services.texts)
         self.guard = Guard(
@@ -63,8 +68,8 @@ class Operation:
             config.zone,
             partial(free_bytes, data),
             partial(self._overview.last_run, BACKUP),
-            services.policies.files.faulty,
-            services.policies.files.read_faulty,
+            files.faulty,
+            files.read_faulty,
         )
         # What commands of `galata` may ask: a line each.
         self.verbs: dict[str, Verb] = {"status": self._tell_status, READING: self._note_reading}

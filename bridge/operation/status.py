@@ -41,7 +41,8 @@ class ErrorCount:
 class Status:
     """Everything. `pid` and `started` are None where no process runs. `restart`: keys of the
     configuration that have changed and need one. `refused`: the faults for which the configuration as
-    it is now is not taken over."""
+    it is now is not taken over; `faulty_limits`: those of chats' files of limits, as far as they have
+    been read."""
 
     version: str
     pid: int | None
@@ -51,6 +52,7 @@ class Status:
     errors: ErrorCount
     restart: Sequence[str] = ()
     refused: Sequence[str] = ()
+    faulty_limits: Sequence[str] = ()
 
     def to_json(self) -> JsonObject:
         """As `galata status --json` prints it."""
@@ -66,12 +68,18 @@ class LiveStatus:
         self.started = datetime.now(UTC)
         self.restart: Callable[[], Sequence[str]] = tuple
         self.refused: Callable[[], Sequence[str]] = tuple
+        self.faulty_limits: Callable[[], Sequence[str]] = tuple
 
     async def get(self) -> Status:
         """The status now. Raises `StoreError`."""
         channels = [await _live(self._overview, state) for state in self._watch.look()]
         status = await _status(self._overview, channels, os.getpid(), stamp(self.started))
-        return replace(status, restart=tuple(self.restart()), refused=tuple(self.refused()))
+        return replace(
+            status,
+            restart=tuple(self.restart()),
+            refused=tuple(self.refused()),
+            faulty_limits=tuple(self.faulty_limits()),
+        )
 
 
 async def stored_status(overview: Overview) -> Status:

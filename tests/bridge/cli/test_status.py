@@ -57,6 +57,9 @@ async def test_it_tells_what_the_running_bot_does_and_then_what_is_stored(
     telegram: TelegramServer, llm: AnthropicServer, chat: Chat, tmp_path: Path
 ) -> None:
     reply = llm.answer("A long answer.").stall_after(1)
+    limits = tmp_path / "d" / "groups" / "telegram" / f"{chat.id}.yaml"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("pasued: yes\n")
     async with running(telegram, tmp_path) as process:
         chat.send("hello")
         await reply.reached.wait()
@@ -75,6 +78,9 @@ async def test_it_tells_what_the_running_bot_does_and_then_what_is_stored(
         assert (code, errors) == (0, "")
         assert f"process {process.pid}" in out
         assert "telegram: receives since" in out
+        faults = "files of chats' limits have faults; what held before holds on:\n  "
+        fault = f"d/groups/telegram/{chat.id}.yaml:1:1 pasued: unknown key, did you mean paused?\n"
+        assert faults + fault in out
         process.send_signal(signal.SIGKILL)
         await process.wait()
     code, out, errors = await status(tmp_path, "--json")
