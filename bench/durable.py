@@ -16,9 +16,9 @@ from bench.stored import fill
 from bridge.operation.data_folder import DATABASE
 from memory.database import Database
 from memory.inbox import Inbox
-from memory.integrity import set_aside_if_damaged
 from memory.outbox import Outbox
 from memory.runs import Runs
+from memory.storage.integrity import set_aside_if_damaged
 
 _CHANNELS = ("telegram", "slack")
 _MANY_CHATS = 100

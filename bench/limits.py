@@ -21,11 +21,11 @@ from bridge.limits.kinds import Known
 from bridge.limits.policies import ChatPolicies, PolicyLayers, chat_policies
 from channels.base import InboundMessage
 from channels.testing import FakeChannel
-from memory.chats import Chats
+from memory.access.people import People
+from memory.chats.reach import Chats
 from memory.clock import stamp
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
-from memory.people import People
 from memory.runs import Runs
 from memory.usage import Reservation, UsageRow, UsageStore
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from agent.messages import assistant_text, user_text
 from bench.report import Measure, Measures, percentile
 from channels.base import Address
-from memory.facts import facts
+from memory.markdown.facts import facts
+from memory.text.words import normalised, words
 from memory.tombstones import Tombstones, bury
-from memory.words import normalised, words
 from tests.bridge.memory_bed import SCOPE, Model, memory_bed
 from tests.bridge.memory_models import Misbehaving, faithful, notes
 

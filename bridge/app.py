@@ -46,13 +46,13 @@ from channels.base import Channel
 from channels.console import ConsoleChannel
 from channels.errors import ChannelFailed
 from channels.supervise import supervise
+from memory.chats.talks import END
 from memory.clock import stamp
 from memory.database import Database
 from memory.errors import StoreError
-from memory.folders import MEMORY
 from memory.inbox import Inbox
-from memory.leftovers import clear_leftovers
-from memory.talks import END
+from memory.markdown.folders import MEMORY
+from memory.markdown.leftovers import clear_leftovers
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import traceback
 from agent.errors import ProviderDown, ProviderError, RefusalKind
 from bridge.log import Redactor
 from bridge.texts import Say
-from memory.errorlog import ErrorLog
 from memory.errors import Linked, StoreError
+from memory.operators.errorlog import ErrorLog
 
 log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.runs.turns import Turns
 from channels.base import Address, Channel
 from channels.errors import Unreachable
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from bridge.config import Config
 from bridge.limits.policies import ChatPolicies
 from bridge.texts import FALLBACK, Texts
 from channels.base import Channel
-from memory.chats import Chats
+from memory.chats.reach import Chats
 from memory.connected import Connected
 from memory.database import Database
 from memory.unread import UnreadPlaces

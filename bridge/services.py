@@ -24,25 +24,25 @@ from bridge.runs.slots import Slots
 from bridge.runs.turn_plan import TurnServices, TurnSettings
 from bridge.sharing import Sharing
 from bridge.texts import Texts
+from memory.access.people import People
 from memory.backlog import BacklogStore
-from memory.chat_usage import ChatUsage
-from memory.chats import Chats
+from memory.chats.reach import Chats
+from memory.chats.talks import Talks
 from memory.conversations import Conversations
+from memory.costs.chat_usage import ChatUsage
+from memory.costs.token_ratios import TokenRatios
 from memory.database import Database
 from memory.dialogues import Dialogues
-from memory.errorlog import ErrorLog
-from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.inbox import Inbox
 from memory.jobs import Jobs
+from memory.markdown.folders import MEMORY, TRANSCRIPTS, ChatFolders
 from memory.notebook import Notebook
+from memory.operators.errorlog import ErrorLog
 from memory.outbox import Outbox
-from memory.people import People
-from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.refused_images import RefusedImages
+from memory.removal.person_traces import PersonTraces
 from memory.runs import Runs
-from memory.talks import Talks
-from memory.token_ratios import TokenRatios
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from bridge.session import chat_of_scope, chat_scope, memory_scope
 from channels.base import Address
-from memory.chats import Move
+from memory.chats.reach import Move
 from memory.scopes import SHARED, ChatScope
 
 Audience = Literal["private", "group", "shared"]

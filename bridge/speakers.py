@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.own_names import plain_name as plain_name
+from memory.text.own_names import plain_name as plain_name
 
 
 def label(name: str, number: int) -> str:

@@ -2,30 +2,27 @@
 
 Of `agent` it imports the message, provider and tool types only (and how its models write JSON).
 
-The database
-    database  migrate  errors  clock  one writer, one reader, numbered migrations
-    integrity  frozen  copying  trial whether it is whole; read beside a bot; copied; tried
-    inbox  backlog  unread  connected what people sent, what waited, what may have been missed
-    conversations  runs  outbox       what was said, by which run, and on its way
-    usage  days  usage_report  chat_usage  token_ratios   what it cost
-    chats  moving  talks  off         chats that move or end, private ones, memories switched off
-    people  admissions  pairings  invites  known_groups  codes   who may talk
-    policies  dialogues               limits, and the buttons that set them
-    jobs  nights  flushed             what is done by the clock, and how far it got
-    alerts  errorlog  audit  overview what operators are told
-    refused_images                    what no model takes
-    retention  chat_retention  settings   what is kept, and for how long
+What is sent, said and paid
+    database        one writer with group commit, one reader; under it `storage`; `errors`, `clock`
+    inbox           every message of a person; `backlog`, `unread`, `connected`: what an outage left
+    conversations   sessions and messages; `stored_messages`, `rendering`: as they are read
+    runs            begun with their question, settled with all that they leave
+    outbox          replies, stored with their parts before the first is sent
+    usage           a row for each model call; `costs`: sums of them
+    jobs            what is due when; `policies`, `dialogues`: limits, and the buttons that set them
+    chats           chats that move or end; `access`: who may talk; `operators`, `audit`
+    retention       what is deleted when; `settings`; `refused_images`: what no model takes
 The memory of a chat
-    scopes  together  folders  files  whose it is, where it lies, how its files are written
-    daily  flush  flush_*  note_taking    day files, and the notes of conversations in them
-    facts  fact_files  versions       `MEMORY.md`, and its earlier versions
-    consolidate  proposal  provenance  alike  relative   what a night may do to it
-    notebook  memory_tools  snapshots people and models write and read it
-    lines  authors  concerned  about  own_names   whose a line is, and about whom
-    search  indexing  pieces  words  prefixes  telling   finding
-What is forgotten or erased
-    forgetting  tombstones  said_before  withdrawn  resting  repeated  copies  copied_talks  leftovers
-    erasing  person_traces            of a chat, of a person
-Reading
-    stored_messages  rendering  quoting  transcripts  tools   as text, and the tool that looks them up
+    scopes          whose it is and where it lies; `together`: groups that share one
+    markdown        its files; `text`: what words say
+    daily           a day's file; `notes`: what of a conversation goes there
+    consolidate     what a night makes of it; `night`
+    snapshots       as it stands in a prompt
+    search          found again; `indexing`
+    notebook        what people have written there; `memory_tools`: what models do; `whose` it is
+What goes again
+    tombstones      what was forgotten; `forgotten`: what stands on it
+    removal         what people take out
+Of what left a context
+    transcripts     snapshots as files; `tools`: by which a model looks them up
 """

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.clock import stamp
 from memory.database import Database
 from memory.outbox import NewReply, put_reply

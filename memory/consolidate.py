@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Literal
 
-from memory.alike import current, holds, is_over, saying, says_all, tell_the_same
-from memory.facts import (
+from memory.markdown.facts import (
     MOST_TEXT,
     Fact,
     FactsRefused,
@@ -28,10 +27,11 @@ from memory.facts import (
     facts,
     removed,
 )
-from memory.flush import Note
-from memory.proposal import Change, ProposalRefused
-from memory.relative import is_relative
-from memory.telling import telling, turned, untold
+from memory.night.alike import current, holds, is_over, saying, says_all, tell_the_same
+from memory.night.proposal import Change, ProposalRefused
+from memory.notes.flush import Note
+from memory.text.relative import is_relative
+from memory.text.telling import telling, turned, untold
 from memory.tombstones import Forgotten
 
 SHORTEST_EARLIER: Final = 20  # characters of what an entry said before that are worth keeping

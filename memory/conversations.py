@@ -12,7 +12,7 @@ from typing import Literal
 from agent.messages import Message, encode
 from memory.clock import stamp
 from memory.database import Database
-from memory.resting import Noted, scrub_lately
+from memory.forgotten.resting import Noted, scrub_lately
 from memory.stored_messages import readable
 
 

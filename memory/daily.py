@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from datetime import date
 from pathlib import Path
 
-from memory.files import append, locked, names, read
-from memory.flush import Entry
+from memory.markdown.files import append, locked, names, read
+from memory.notes.flush import Entry
 from memory.scopes import CHANGES, day_name, day_of, scope_path
 from memory.tombstones import Tombstones
 

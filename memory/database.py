@@ -24,9 +24,9 @@ from typing import Any, TypeVar, cast
 import aiosqlite
 
 from memory.errors import IndexDamaged, StoreDamaged, StoreUnavailable
-from memory.frozen import Frozen, frozen
-from memory.integrity import is_damage, is_index_damage, lost_content
-from memory.migrate import migrate, require_newest
+from memory.storage.frozen import Frozen, frozen
+from memory.storage.integrity import is_damage, is_index_damage, lost_content
+from memory.storage.migrate import migrate, require_newest
 
 log = logging.getLogger(__name__)
 

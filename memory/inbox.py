@@ -13,8 +13,8 @@ from typing import Literal
 
 from memory.clock import stamp
 from memory.conversations import SessionPlace, session_id
+from memory.costs.days import ITS_IDS, Place, named
 from memory.database import Database
-from memory.days import ITS_IDS, Place, named
 
 Kind = Literal["turn", "act", "refused"]
 InboxKey = tuple[str, str, str, str]  # channel, account, chat, event

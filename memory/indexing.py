@@ -20,8 +20,8 @@ from weakref import WeakValueDictionary
 
 from agent.messages import MessageFormatError, TextBlock, decode
 from memory.database import Database
-from memory.files import names, read
-from memory.pieces import Piece, entry_pieces, pieces
+from memory.markdown.files import names, read
+from memory.markdown.pieces import Piece, entry_pieces, pieces
 from memory.scopes import FACTS, MARK, ChatScope, day_of, scope_of_index, scope_path
 
 FILES_AT_ONCE = 20  # in one write; measured: 15 ms for day files of 4,000 characters

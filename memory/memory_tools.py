@@ -15,16 +15,23 @@ from typing import Final
 
 from agent.messages import JsonObject, JsonValue
 from agent.tools import ToolContext, ToolOutput, ToolSpec
-from memory.authors import Member, Receipt
-from memory.copies import FORGET_TOOL, READ_TOOL, REMEMBER_TOOL, SEARCH_TOOL
-from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, MOST_TEXT, FactsRefused, parse, size
-from memory.files import names, read
-from memory.forgetting import MOST_MATCHES
-from memory.lines import Ref, ref_of
+from memory.forgotten.copies import FORGET_TOOL, READ_TOOL, REMEMBER_TOOL, SEARCH_TOOL
+from memory.markdown.facts import (
+    MOST_CHARACTERS,
+    MOST_ENTRIES,
+    MOST_TEXT,
+    FactsRefused,
+    parse,
+    size,
+)
+from memory.markdown.files import names, read
+from memory.markdown.lines import Ref, ref_of
 from memory.notebook import Notebook
-from memory.provenance import Hear, is_foreign
+from memory.removal.forgetting import MOST_MATCHES
 from memory.scopes import FACTS, ChatScope, NoSuchName, day_of, scope_path
 from memory.search import MOST_HITS, Hit
+from memory.text.provenance import Hear, is_foreign
+from memory.whose.authors import Member, Receipt
 
 MOST_READ = 16_000  # characters of a file in one answer
 MOST_NAMES = 60  # of files in the list, the newest

@@ -8,18 +8,18 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from memory.authors import Authors, Member, Receipt, note
 from memory.database import Database
-from memory.fact_files import FactFiles, saying
-from memory.facts import Fact, FactsRefused, Lines, facts, find
-from memory.forgetting import Forgetting
 from memory.indexing import Indexer
-from memory.said_before import SaidBefore
+from memory.markdown.fact_files import FactFiles, saying
+from memory.markdown.facts import Fact, FactsRefused, Lines, facts, find
+from memory.removal.forgetting import Forgetting
+from memory.removal.said_before import SaidBefore
 from memory.scopes import PERSON, ChatScope
 from memory.search import Search
 from memory.snapshots import Snapshots, outdate_snapshots
+from memory.text.words import normalised
 from memory.tombstones import Tombstones, bury, forgotten_in, hash_of, unearth
-from memory.words import normalised
+from memory.whose.authors import Authors, Member, Receipt, note
 
 
 class Notebook:

@@ -25,10 +25,10 @@ from agent.messages import (
     decode,
     encode,
 )
+from memory.access.pairings import REFUSED_FOR
+from memory.chats.erasing import OPEN_FOR, forget_marks
 from memory.clock import stamp
 from memory.database import Database
-from memory.erasing import OPEN_FOR, forget_marks
-from memory.pairings import REFUSED_FOR
 
 KEYS_FOR = timedelta(days=30)  # Telegram keeps updates for a day; Slack's history goes back further
 MONTH = timedelta(days=32)  # the month's limit of cost needs all calls of it

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.messages import Message, user_text
+from memory.chats.off import is_off
 from memory.clock import stamp
 from memory.conversations import APPEND, LEAVE_OUT, Context, context_of, message_row
-from memory.copies import Taken, take_out
 from memory.database import Database
+from memory.forgotten.copies import Taken, take_out
+from memory.forgotten.resting import said_by_others
 from memory.inbox import InboxKey
-from memory.off import is_off
 from memory.outbox import NewReply, OutboxReply, find_reply, put_reply
-from memory.provenance import Whose
-from memory.resting import said_by_others
 from memory.scopes import ChatScope
 from memory.snapshots import Shown, shown_in
 from memory.stored_messages import readable
+from memory.text.provenance import Whose
 from memory.tombstones import Forgotten, forgotten_in
 from memory.usage import PersonReached, Reached, Reservation, UsageRow, reserve_in, settle_calls
 

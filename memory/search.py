@@ -15,15 +15,15 @@ from itertools import islice
 from pathlib import Path
 
 from memory.database import Database
-from memory.files import read
 from memory.indexing import Indexer, Owner, said
-from memory.lines import said as line_says
-from memory.lines import speaker_of
-from memory.pieces import entry_pieces, excerpt
+from memory.markdown.files import read
+from memory.markdown.lines import said as line_says
+from memory.markdown.lines import speaker_of
+from memory.markdown.pieces import entry_pieces, excerpt
 from memory.scopes import FACTS, ChatScope, scope_path
-from memory.telling import beginning, tells
+from memory.text.telling import beginning, tells
+from memory.text.words import Phrase, looser, marks, normalised, phrases, searched
 from memory.tombstones import Forgotten, Tombstones
-from memory.words import Phrase, looser, marks, normalised, phrases, searched
 
 MOST_HITS = 10
 MOST_PHRASES = 20  # of a query; the rest is left out

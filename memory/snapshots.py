@@ -16,9 +16,9 @@ from pathlib import Path
 
 from memory.clock import stamp
 from memory.database import Database
-from memory.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
-from memory.files import names, read
-from memory.flush import NOT_SAID
+from memory.markdown.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
+from memory.markdown.files import names, read
+from memory.notes.flush import NOT_SAID
 from memory.scopes import FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import chats_of
 from memory.tombstones import Forgotten, Tombstones

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from memory.clock import stamp
 from memory.database import Database
-from memory.lines import speaker_of
-from memory.telling import sequence, stand_together, telling
-from memory.words import contains, normalised
+from memory.markdown.lines import speaker_of
+from memory.text.telling import sequence, stand_together, telling
+from memory.text.words import contains, normalised
 
 SHORTEST = 3  # words of a saying that also covers longer texts: `tea` alone would cover too much
 _EVERYBODY = frozenset(("",))
@@ -65,7 +65,7 @@ class Forgotten:
         )
 
     def covers_line(self, raw: str) -> bool:
-        """The same of a line that may name who says it (`memory.lines.speaker_of`)."""
+        """The same of a line that may name who says it (`memory.markdown.lines.speaker_of`)."""
         return self.covers(raw, speaker_of(raw) if self.whose else "")
 
     def repeats_line(self, raw: str) -> bool:

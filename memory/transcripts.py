@@ -21,7 +21,7 @@ from agent.messages import Message, encode
 from memory.audit import record
 from memory.conversations import SessionPlace
 from memory.database import Database
-from memory.files import FRESH
+from memory.markdown.files import FRESH
 from memory.rendering import Record, Renderer, wrap
 from memory.scopes import scope_folder
 from memory.stored_messages import readable

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, tzinfo
 
 from agent.provider import Usage
 from memory.clock import stamp
-from memory.database import Database
-from memory.days import (
+from memory.costs.days import (
     Cap,
     Day,
     Place,
@@ -21,10 +20,11 @@ from memory.days import (
     first_met,
     used_of,
 )
+from memory.database import Database
 
 _OF_PERSON = (
     "SELECT COALESCE(SUM(u.cost_microusd), 0) + (SELECT COALESCE(SUM(cost_microusd), 0) FROM usage"
-    # What they have had erased since then counts on, see `memory.erasing`.
+    # What they have had erased since then counts on, see `memory.chats.erasing`.
     " WHERE person = 'erased:' || :channel || ':' || :person AND created_at >= :since),"
     " COALESCE(SUM(u.cost_microusd) FILTER (WHERE u.outcome = 'reserved'), 0)"
     " FROM usage u JOIN sessions s ON s.id = u.session_id WHERE u.person = :person"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from memory import database
-from memory.migrate import migrate, schema_of
+from memory.storage.migrate import migrate, schema_of
 
 
 def install() -> None:

@@ -21,9 +21,9 @@ from bridge.beside import Beside
 from bridge.scheduler import Handler
 from bridge.texts import Say, Texts
 from channels.base import Channel, InboundMessage
-from memory.admissions import Someone
+from memory.access.admissions import Someone
+from memory.access.known_groups import LEAVE, Group
 from memory.inbox import Inbox, InboxKey
-from memory.known_groups import LEAVE, Group
 
 NO_EVERY: Final = timedelta(days=1)  # an outsider is told so
 LIMIT_S: Final = 300.0  # for leaving a group

@@ -14,8 +14,8 @@ from bridge.scheduler import Due
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage, OutboundReply
-from memory.chats import ChatPlace
-from memory.known_groups import Group, Met, scope_of
+from memory.access.known_groups import Group, Met, scope_of
+from memory.chats.reach import ChatPlace
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from bridge.access.pairing import someone
 from bridge.access.policy import Access, Verdict
 from bridge.texts import Say
 from channels.base import Channel, InboundMessage
-from memory.codes import INVITE_PREFIX
+from memory.access.codes import INVITE_PREFIX
 
 USUAL_DAYS: Final = 7
 MOST_USES: Final = 1_000

@@ -14,8 +14,8 @@ from bridge.beside import Beside
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import Button, InboundMessage, OutboundReply
-from memory.admissions import Someone
-from memory.pairings import Decided, Pairing
+from memory.access.admissions import Someone
+from memory.access.pairings import Decided, Pairing
 
 LET_IN: Final = "let_in"  # actions of the owners' buttons
 KEEP_OUT: Final = "keep_out"

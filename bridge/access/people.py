@@ -10,8 +10,8 @@ from bridge.access.policy import ChannelAccess
 from bridge.access.stores import AccessStores
 from bridge.speakers import plain_name
 from bridge.texts import Say
-from memory.admissions import Admission
-from memory.known_groups import Group
+from memory.access.admissions import Admission
+from memory.access.known_groups import Group
 
 MOST_LINES: Final = 40  # of each kind that are told in a chat
 INVITE: Final = "invite"  # what stands before an invite's number, where else a channel does

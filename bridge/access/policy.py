@@ -9,9 +9,9 @@ from typing import Literal
 from bridge.access.members import Members
 from bridge.access.stores import AccessStores
 from channels.base import Address, Channel, Sender
-from memory.admissions import Someone, State
-from memory.chats import ChatPlace, Chats, Move
-from memory.known_groups import GroupState
+from memory.access.admissions import Someone, State
+from memory.access.known_groups import GroupState
+from memory.chats.reach import ChatPlace, Chats, Move
 
 Verdict = Literal["yes", "unknown", "shut_out", "outsider", "unreadable"]
 """`unknown`: nobody has let this person or group in; `shut_out`: an owner has taken the right back, or

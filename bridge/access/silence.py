@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from agent.cancel import CancelTokenRegistry, Registration
 from bridge.session import chat_key, chat_of
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.inbox import InboxKey
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory.admissions import Admissions
+from memory.access.admissions import Admissions
+from memory.access.invites import Invites
+from memory.access.known_groups import KnownGroups
+from memory.access.pairings import Pairings
+from memory.access.people import People
 from memory.database import Database
-from memory.invites import Invites
-from memory.known_groups import KnownGroups
-from memory.pairings import Pairings
-from memory.people import People
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from agent.messages import JsonObject, JsonValue
 from bridge.chats.erasing import Busy, Eraser, Found
 from bridge.configuration.storing import Storing
 from bridge.control import ControlRefused
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.errors import StoreError
 
 ERASE: Final = "erase"

@@ -18,11 +18,11 @@ from bridge.configuration.storing import Storing
 from bridge.remembering.parts import MemoryParts
 from bridge.session import chat_key, memory_scope
 from channels.base import Address
-from memory.chats import ChatPlace, Chats
-from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
-from memory.migrate import KEPT_NAME
-from memory.person_traces import Person, PersonTraces, Trace
+from memory.chats.reach import ChatPlace, Chats
+from memory.markdown.folders import MEMORY, TRANSCRIPTS, ChatFolders
+from memory.removal.person_traces import Person, PersonTraces, Trace
 from memory.scopes import SHARED
+from memory.storage.migrate import KEPT_NAME
 
 QUIET_WAIT_S = 10.0  # for answers and notes that are under way in the chats
 

@@ -9,8 +9,8 @@ from bridge.limits.policies import ChatPolicies
 from bridge.session import memory_scope
 from bridge.sharing import Sharing
 from channels.base import Address
-from memory.chat_retention import ChatRetention
-from memory.chats import ChatPlace
+from memory.chats.chat_retention import ChatRetention
+from memory.chats.reach import ChatPlace
 
 
 async def clean_chats(

@@ -20,10 +20,10 @@ from bridge.chats.holds import Holds
 from bridge.scheduler import Due
 from bridge.session import chat_key, memory_scope, rekeyed
 from channels.base import Address, InboundMessage
-from memory.chats import ChatPlace, Chats, Move
+from memory.chats.moving import former_event
+from memory.chats.reach import ChatPlace, Chats, Move
 from memory.errors import StoreError
-from memory.folders import MEMORY, TRANSCRIPTS, ChatFolders
-from memory.moving import former_event
+from memory.markdown.folders import MEMORY, TRANSCRIPTS, ChatFolders
 
 log = logging.getLogger(__name__)
 

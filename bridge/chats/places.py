@@ -11,7 +11,7 @@ from bridge.limits.policies import ChatPolicies
 from channels.base import Address
 from channels.errors import NotStored
 from channels.slack.catch_up import KnownPlace
-from memory.chats import ChatPlace, Chats
+from memory.chats.reach import ChatPlace, Chats
 from memory.connected import Connected
 from memory.errors import StoreError
 from memory.unread import KnownPlace as Stored

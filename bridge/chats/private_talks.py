@@ -14,12 +14,12 @@ from bridge.chats.keeper import place_of
 from bridge.scheduler import Due
 from bridge.session import chat_key
 from channels.base import Address
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
+from memory.chats.talks import END, Talk, Talks
 from memory.conversations import SessionPlace
-from memory.folders import TRANSCRIPTS, ChatFolders
 from memory.jobs import Jobs
+from memory.markdown.folders import TRANSCRIPTS, ChatFolders
 from memory.scopes import MARK
-from memory.talks import END, Talk, Talks
 
 LASTS: Final = timedelta(hours=24)
 AGAIN: Final = timedelta(minutes=5)  # while an answer is under way at its end

@@ -23,7 +23,7 @@ from bridge.operation.backup import newest_time
 from bridge.operation.data_folder import DATABASE
 from bridge.operation.upkeep import BACKUP as BACKUP_JOB
 from bridge.registry import access_rules
-from memory.chats import Chats
+from memory.chats.reach import Chats
 from memory.database import Database
 from memory.errors import StoreError, StoreTooOld
 from memory.settings import BackupSettings

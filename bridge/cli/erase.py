@@ -74,10 +74,10 @@ async def _alone(options: Options, arguments: dict[str, Any]) -> Any:
     from bridge.chats.erasing import Eraser, alone, shared_scope
     from bridge.configuration.storing import storing
     from bridge.operation.data_folder import DATABASE
-    from memory.chats import Chats
+    from memory.chats.reach import Chats
     from memory.database import Database
-    from memory.folders import MEMORY, ChatFolders
-    from memory.person_traces import PersonTraces
+    from memory.markdown.folders import MEMORY, ChatFolders
+    from memory.removal.person_traces import PersonTraces
 
     told = storing(options.load_config())
     database = await Database.open_beside(options.data / DATABASE, to_write=True)

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from bridge.cli.options import FINE, CommandFailed, Options, say
-from memory.errorlog import ErrorLog, StoredError
 from memory.errors import StoreError
+from memory.operators.errorlog import ErrorLog, StoredError
 
 
 def show(options: Options) -> int:

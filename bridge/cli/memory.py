@@ -43,8 +43,8 @@ def tidy(options: Options) -> int:
 async def _reindex(path: Path, data: Path) -> tuple[int, int]:
     """How many scopes, and how many entries."""
     from memory.database import Database
-    from memory.folders import MEMORY
     from memory.indexing import Indexer
+    from memory.markdown.folders import MEMORY
 
     database = await Database.open_beside(path, to_write=True)
     try:

@@ -62,8 +62,8 @@ def _run(
 
 
 async def _listed(database: Database, options: Options) -> list[str]:
-    from memory.facts import parse, size
-    from memory.files import read
+    from memory.markdown.facts import parse, size
+    from memory.markdown.files import read
     from memory.scopes import FACTS, scope_path
 
     lines: list[str] = []
@@ -76,7 +76,7 @@ async def _listed(database: Database, options: Options) -> list[str]:
 
 async def _read(database: Database, options: Options) -> list[str]:
     from memory.audit import record
-    from memory.files import read
+    from memory.markdown.files import read
     from memory.scopes import FACTS, NoSuchName, scope_path
 
     wanted = options.scope or ""
@@ -114,13 +114,13 @@ async def _scopes(database: Database, data: Path) -> list[str]:
 
 
 def _folder(data: Path) -> Path:
-    from memory.folders import MEMORY
+    from memory.markdown.folders import MEMORY
 
     return data / MEMORY
 
 
 def _days(folder: Path) -> list[str]:
-    from memory.files import names
+    from memory.markdown.files import names
     from memory.scopes import day_of
 
     return sorted(name.removesuffix(".md") for name in names(folder) if day_of(name) is not None)

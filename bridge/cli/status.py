@@ -94,7 +94,7 @@ def _stored(data: Path) -> Any:
 async def _read(path: Path) -> Any:
     from bridge.operation.status import stored_status
     from memory.database import Database
-    from memory.overview import Overview
+    from memory.operators.overview import Overview
 
     database = await Database.open_beside(path)
     try:

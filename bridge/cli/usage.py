@@ -14,7 +14,7 @@ from bridge.cli.options import FINE, CommandFailed, Options, say
 from memory.errors import StoreError
 
 if TYPE_CHECKING:
-    from memory.usage_report import UsageSum
+    from memory.costs.usage_report import UsageSum
 
 DAYS = 30  # without --since
 _COLUMNS = ("calls", "read", "cached", "written", "cost_usd", "unpriced", "estimated")
@@ -38,8 +38,8 @@ def show(options: Options) -> int:
 
 async def _read(options: Options, since: datetime) -> list[UsageSum]:
     from bridge.operation.data_folder import DATABASE
+    from memory.costs.usage_report import UsageReport
     from memory.database import Database
-    from memory.usage_report import UsageReport
 
     database = await Database.open_beside(options.data / DATABASE)
     try:

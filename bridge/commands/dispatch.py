@@ -36,8 +36,8 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.session import chat_of
 from bridge.texts import Say
 from channels.base import InboundMessage
+from memory.access.people import OWNER_PREFIX
 from memory.conversations import SessionPlace
-from memory.people import OWNER_PREFIX
 
 NEW = "new"  # after it, what was said before goes into the day files
 ASKING = frozenset(("compact",))  # what asks a model, and costs

@@ -18,7 +18,7 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.sharing import Sharing
 from bridge.texts import Say
 from channels.base import Address, Button, InboundMessage
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.conversations import SessionPlace
 
 ERASE: Final = "erase"  # the action of the buttons

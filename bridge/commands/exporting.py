@@ -9,7 +9,7 @@ from datetime import tzinfo
 from agent.messages import ImageBlock, Message, TextBlock
 from bridge.texts import Say
 from channels.base import OutboundDocument
-from memory.quoting import SPEAKER
+from memory.text.quoting import SPEAKER
 from memory.transcripts import Said
 
 MOST_CHARACTERS = 250_000  # of one document: a megabyte at most, whatever the script

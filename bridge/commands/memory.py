@@ -18,9 +18,8 @@ from bridge.runs.zone_question import asked_zone
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import InboundMessage
-from memory.authors import Member, Receipt
 from memory.conversations import SessionPlace
-from memory.facts import (
+from memory.markdown.facts import (
     MOST_CHARACTERS,
     MOST_ENTRIES,
     MOST_TEXT,
@@ -29,12 +28,13 @@ from memory.facts import (
     Line,
     size,
 )
-from memory.files import names
-from memory.forgetting import MOST_MATCHES
-from memory.lines import ref_of
-from memory.nights import Night
+from memory.markdown.files import names
+from memory.markdown.lines import ref_of
+from memory.night.nights import Night
+from memory.removal.forgetting import MOST_MATCHES
 from memory.scopes import ChatScope, day_of, scope_path
-from memory.words import normalised
+from memory.text.words import normalised
+from memory.whose.authors import Member, Receipt
 
 UNDO = "undo"  # what stands after /memory to take the last change back
 TIDY = "tidy"  # and to have the night's work done now

@@ -12,8 +12,8 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.texts import Say
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
-from memory.facts import FactsRefused
-from memory.folders import TRANSCRIPTS
+from memory.markdown.facts import FactsRefused
+from memory.markdown.folders import TRANSCRIPTS
 
 
 class MemoryPresses:

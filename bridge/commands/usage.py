@@ -17,9 +17,9 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import InboundMessage
-from memory.chat_usage import ChatUsage, Part
 from memory.conversations import SessionPlace
-from memory.days import Place
+from memory.costs.chat_usage import ChatUsage, Part
+from memory.costs.days import Place
 
 WEEK, MONTH = 7, 30  # days
 MOST_CAUSES = 3

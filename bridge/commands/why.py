@@ -11,7 +11,7 @@ from bridge.runs.turn_plan import TurnServices
 from bridge.texts import Say
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
-from memory.copies import READ_TOOL, SEARCH_TOOL
+from memory.forgotten.copies import READ_TOOL, SEARCH_TOOL
 
 MOST_SNAPSHOT = 6_000  # characters that are shown of the prompt's part
 MOST_HITS = 2_000  # of what one search or file gave

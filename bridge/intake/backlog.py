@@ -23,11 +23,11 @@ from bridge.runs.stopping import ASK_NOW, key_of
 from bridge.session import chat_key
 from bridge.texts import Say
 from channels.base import Button, InboundMessage, OutboundReply
+from memory.access.people import People
 from memory.backlog import BacklogStore, MissedRow
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.inbox import InboxKey
 from memory.outbox import NewReply
-from memory.people import People
 
 log = logging.getLogger(__name__)
 

@@ -35,9 +35,9 @@ from bridge.limits.policy import Policy, Values
 from bridge.limits.times import is_blocked, is_paused
 from bridge.texts import Say
 from channels.base import Address, Channel, InboundMessage
-from memory.days import Day, day_of, first_met
+from memory.access.people import People
+from memory.costs.days import Day, day_of, first_met
 from memory.inbox import Full, Window
-from memory.people import People
 from memory.usage import UsageStore
 
 TOLD_FOR = timedelta(days=1)  # of what opens by no waiting

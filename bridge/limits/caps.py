@@ -20,7 +20,7 @@ from bridge.limits.policies import zone_of
 from bridge.limits.policy import BUILT_IN, CEILINGS, Policy
 from bridge.texts import Say
 from memory.clock import stamp
-from memory.days import Cap, Day, Used, midnight, next_day, next_month
+from memory.costs.days import Cap, Day, Used, midnight, next_day, next_month
 from memory.inbox import Full, Window
 from memory.usage import Cost, PersonCap
 

@@ -16,9 +16,9 @@ from bridge.limits.policy import Layer, Policy, Values, resolve
 from bridge.limits.times import Paused
 from bridge.timezones import is_zone
 from channels.base import Address
-from memory.chats import ChatPlace, Chats
+from memory.access.people import People
+from memory.chats.reach import ChatPlace, Chats
 from memory.database import Database
-from memory.people import People
 from memory.policies import PolicyPlace, PolicyStore
 
 CONFIG = "configuration"

@@ -10,7 +10,7 @@ from bridge.limits.keys import EDITORS
 from bridge.limits.policies import ChatPolicies
 from bridge.texts import Say
 from channels.base import Address, Channel
-from memory.people import People
+from memory.access.people import People
 
 NO_EVERY = timedelta(hours=1)  # somebody who may not is told so
 

@@ -11,7 +11,7 @@ from bridge.limits.gate import usd
 from bridge.limits.keys import Key
 from bridge.limits.policy import CEILINGS, Policy
 from bridge.texts import Say
-from memory.days import Cap, Measure, Used
+from memory.costs.days import Cap, Measure, Used
 
 _MARKUP = re.compile(r"[*`~<>\\|]|\]\(|://|(?<!\w)_|_(?!\w)")
 

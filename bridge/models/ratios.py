@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.calls import ModelCall
 from agent.estimate import Correction
 from agent.model import ChatModel
-from memory.token_ratios import TokenRatios
+from memory.costs.token_ratios import TokenRatios
 
 WORTH_STORING = 0.01  # a change of the ratio; less is learnt again soon after a restart
 

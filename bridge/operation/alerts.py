@@ -18,8 +18,8 @@ from typing import Final, Literal
 from bridge.texts import Texts
 from channels.base import Address, Channel, OutboundReply
 from channels.errors import ChannelError, Uncertain
-from memory.alerts import AlertStore, StoredAlert
 from memory.errors import StoreError
+from memory.operators.alerts import AlertStore, StoredAlert
 
 log = logging.getLogger(__name__)
 

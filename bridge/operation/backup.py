@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO
 
 from bridge.operation.data_folder import DATABASE
-from memory.copying import copy_database
-from memory.integrity import damage
+from memory.storage.copying import copy_database
+from memory.storage.integrity import damage
 
 FORM = 1  # of the archive; a reader refuses a newer one
 MANIFEST = "backup.json"

@@ -23,9 +23,9 @@ from bridge.limits.policies import ChatPolicies, is_quiet, zone_of
 from bridge.texts import Say, Texts
 from channels.base import Address, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
-from memory.days import Cap, Used
+from memory.access.people import People
+from memory.costs.days import Cap, Used
 from memory.inbox import Inbox
-from memory.people import People
 from memory.usage import UsageStore
 
 TOLD_FOR: Final = timedelta(days=62)  # longer than any window

@@ -16,7 +16,7 @@ from bridge.operation.watch import ChannelWatch
 from bridge.texts import Lines, Wording, wording
 from bridge.yaml_source import Fault
 from memory.errors import StoreError
-from memory.overview import LastRun
+from memory.operators.overview import LastRun
 
 log = logging.getLogger(__name__)
 

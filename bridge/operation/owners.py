@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from bridge.access import Access
 from channels.base import Channel
 from channels.errors import ChannelFailed, ChannelUnavailable
-from memory.people import OWNER_LINK_LIFETIME, People
+from memory.access.people import OWNER_LINK_LIFETIME, People
 
 RETRY_S = 5.0
 LOOK_S = 0.1  # between two looks at a channel that is not connected yet

@@ -25,9 +25,9 @@ from bridge.runs.turns import Turns
 from bridge.scheduler import Due, Scheduler
 from channels.base import Address, Channel, InboundMessage, OutboundReply
 from channels.errors import ChannelError
-from memory.chats import ChatPlace, Chats
+from memory.access.people import People
+from memory.chats.reach import ChatPlace, Chats
 from memory.inbox import Inbox
-from memory.people import People
 from memory.policies import PolicyPlace, PolicyStore
 
 ANNOUNCE: Final = "announce"  # the kind of job that tells what has changed in quiet hours

@@ -16,8 +16,8 @@ from typing import IO, Any
 
 from bridge.operation.backup import CONFIG_NAME, FOLDER, FORM, MANIFEST
 from bridge.operation.data_folder import DATABASE, LOCK
-from memory.integrity import damage
-from memory.migrate import migrations, schema_of
+from memory.storage.integrity import damage
+from memory.storage.migrate import migrations, schema_of
 from memory.unread import note_restore
 
 _CHUNK = 1 << 20

@@ -24,12 +24,12 @@ from bridge.operation.upkeep import BACKUP
 from bridge.operation.watch import ChannelWatch
 from bridge.runs.turn_plan import TurnServices
 from channels.base import Channel
-from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreError
-from memory.overview import Overview
+from memory.operators.alerts import AlertStore
+from memory.operators.overview import Overview
+from memory.operators.trial import try_to_write
 from memory.transcripts import READING, History
-from memory.trial import try_to_write
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from importlib import metadata
 from agent.messages import JsonObject
 from bridge.operation.watch import ChannelState, ChannelWatch
 from memory.clock import stamp
-from memory.overview import ChatQueue, Overview
+from memory.operators.overview import ChatQueue, Overview
 
 DISTRIBUTION = "galata"
 MOST_ERRORS = 5  # ids that are named

@@ -18,13 +18,13 @@ from bridge.operation.backup import make_by_the_clock
 from bridge.operation.data_folder import DATABASE
 from bridge.runs.turn_plan import TurnServices
 from bridge.scheduler import Due, Handler, Plan, Scheduler
-from memory.chat_retention import ChatRetention
+from memory.chats.chat_retention import ChatRetention
 from memory.database import Database
 from memory.errors import StoreError, StoreUnavailable
-from memory.integrity import may_pass, set_aside_if_damaged
 from memory.jobs import Jobs
-from memory.migrate import KEPT_NAME
 from memory.retention import Retention
+from memory.storage.integrity import may_pass, set_aside_if_damaged
+from memory.storage.migrate import KEPT_NAME
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import Final
 
 from bridge.texts import Say
 from channels.base import Button
-from memory.authors import Change
-from memory.nights import Night
+from memory.night.nights import Night
+from memory.whose.authors import Change
 
 ACTION: Final = "memory"
 SHOW: Final = "show"

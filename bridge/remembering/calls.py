@@ -16,7 +16,7 @@ from agent.messages import user_text
 from agent.model import ChatModel
 from agent.provider import Completed, ModelRequest, Usage
 from bridge.limits.gate import MonthlyGate
-from memory.days import Cap, Place
+from memory.costs.days import Cap, Place
 from memory.usage import UsageRow, UsageStore
 
 Purpose = Literal["flush", "consolidation", "summary"]

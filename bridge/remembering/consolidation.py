@@ -14,12 +14,10 @@ from bridge.remembering.calls import Ask, CallFailed, CutOff, MemoryCalls, PutOf
 from memory.consolidate import Applied, apply, report
 from memory.consolidate import Night as Judged
 from memory.daily import DailyFiles
-from memory.fact_files import FactFiles, digest_of
-from memory.facts import Lines, facts, render
-from memory.flush import Note
-from memory.flush import notes as notes_of
-from memory.nights import Night, Nights, Unread
-from memory.proposal import (
+from memory.markdown.fact_files import FactFiles, digest_of
+from memory.markdown.facts import Lines, facts, render
+from memory.night.nights import Night, Nights, Unread
+from memory.night.proposal import (
     INSTRUCTIONS,
     MOST_NOTES,
     Change,
@@ -29,6 +27,8 @@ from memory.proposal import (
     prompt,
     read_proposal,
 )
+from memory.notes.flush import Note
+from memory.notes.flush import notes as notes_of
 from memory.tombstones import Forgotten, Tombstones
 
 log = logging.getLogger(__name__)

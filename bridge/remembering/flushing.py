@@ -24,7 +24,7 @@ from bridge.speakers import plain_name
 from channels.base import Address
 from memory.daily import DailyFiles, Outdated
 from memory.errors import StoreError
-from memory.flush import (
+from memory.notes.flush import (
     Batch,
     Item,
     Line,
@@ -37,8 +37,8 @@ from memory.flush import (
     spans,
     without,
 )
-from memory.flushed import MOST_AT_ONCE, FlushMarks, Waiting
-from memory.note_taking import INSTRUCTIONS, budget, chunks, prompt
+from memory.notes.flushed import MOST_AT_ONCE, FlushMarks, Waiting
+from memory.notes.note_taking import INSTRUCTIONS, budget, chunks, prompt
 from memory.tombstones import Forgotten, Tombstones
 
 log = logging.getLogger(__name__)

@@ -24,9 +24,9 @@ from bridge.scheduler import Due, Handler, Plan, Scheduler
 from bridge.session import chat_of_scope
 from bridge.sharing import Sharing
 from memory.errors import StoreError
-from memory.flushed import FlushMarks, OpenSession
 from memory.jobs import Jobs
-from memory.nights import Night
+from memory.night.nights import Night
+from memory.notes.flushed import FlushMarks, OpenSession
 from memory.scopes import SHARED
 from memory.settings import MemorySettings
 

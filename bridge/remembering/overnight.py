@@ -9,7 +9,7 @@ from bridge.remembering.buttons import night_buttons
 from bridge.texts import Say
 from channels.base import Button
 from memory.errors import StoreError
-from memory.nights import Night, Nights
+from memory.night.nights import Night, Nights
 from memory.scopes import ChatScope
 
 log = logging.getLogger(__name__)

@@ -23,14 +23,14 @@ from bridge.remembering.switch import MemorySwitch
 from bridge.sharing import Sharing
 from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import Address
-from memory.copies import REMEMBER_TOOL
+from memory.chats.off import MemoryOff
 from memory.daily import DailyFiles
 from memory.database import Database
-from memory.flushed import FlushMarks
+from memory.forgotten.copies import REMEMBER_TOOL
 from memory.jobs import Jobs
-from memory.nights import Nights
+from memory.night.nights import Nights
 from memory.notebook import Notebook
-from memory.off import MemoryOff
+from memory.notes.flushed import FlushMarks
 from memory.scopes import SHARED
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore

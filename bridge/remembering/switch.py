@@ -6,8 +6,8 @@ from bridge.limits.keys import MEMORY
 from bridge.limits.policies import ChatPolicies
 from bridge.session import memory_scope
 from channels.base import Address
-from memory.flushed import FlushMarks
-from memory.off import MemoryOff
+from memory.chats.off import MemoryOff
+from memory.notes.flushed import FlushMarks
 
 
 class MemorySwitch:

@@ -26,7 +26,7 @@ from agent.summary import SUMMARY_TOKENS, as_note, digest, instructions, prompt,
 from bridge.remembering.calls import Ask, CallFailed, MemoryCalls, PutOff
 from bridge.remembering.flushing import Flushing
 from memory.conversations import Boundary, Conversations
-from memory.resting import Noted
+from memory.forgotten.resting import Noted
 from memory.transcripts import Transcripts
 
 log = logging.getLogger(__name__)

@@ -34,7 +34,7 @@ from channels.errors import (
     Uncertain,
     Unreachable,
 )
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.conversations import SessionPlace
 from memory.errors import StoreDamaged, StoreError
 from memory.outbox import NewReply, Outbox, OutboxReply, PartState, ReplyOutcome, StoredPart

@@ -10,7 +10,7 @@ from agent.messages import Block, Message, TextBlock
 from bridge.runs.pictures import Pictures
 from channels.base import Attachment, Channel, InboundMessage
 from channels.errors import FileRefused
-from memory.quoting import ATTACHED, QUOTED
+from memory.text.quoting import ATTACHED, QUOTED
 
 # What people may send in one message, in characters; beyond it the bot asks for parts. Telegram cuts
 # at 4,096, Slack at 40,000.

@@ -21,15 +21,15 @@ from bridge.sharing import Audience
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from channels.base import Button
-from memory.authors import Member, Receipt
-from memory.copies import cleaned
 from memory.errors import StoreError
+from memory.forgotten.copies import cleaned
 from memory.memory_tools import MemoryOfRun, memory_tools
-from memory.provenance import Heard, Whose, heard
-from memory.quoting import SPEAKER
 from memory.runs import Before, Visible
 from memory.scopes import MARK
 from memory.snapshots import MOST_SNAPSHOT, Shown, is_within
+from memory.text.provenance import Heard, Whose, heard
+from memory.text.quoting import SPEAKER
+from memory.whose.authors import Member, Receipt
 
 MOST_HEARD = 2_000  # messages of a conversation that are looked through for who has said something
 SHARE_OF_WINDOW = 8  # the snapshot's characters: an eighth of the tokens of the smallest window

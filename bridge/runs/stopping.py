@@ -21,7 +21,7 @@ from bridge.session import chat_key, rekeyed
 from bridge.texts import Say
 from channels.base import Address, Button, Channel, InboundMessage
 from channels.messages import asks_to_stop, is_stop_word
-from memory.chats import ChatPlace, Chats
+from memory.chats.reach import ChatPlace, Chats
 from memory.conversations import SessionPlace
 from memory.inbox import Inbox, InboxKey
 

@@ -22,22 +22,22 @@ from bridge.runs.question import Question
 from bridge.runs.slots import Slots
 from bridge.texts import Texts
 from channels.base import Channel
+from memory.access.people import People
 from memory.backlog import BacklogStore
-from memory.chat_usage import ChatUsage
-from memory.chats import Chats
+from memory.chats.reach import Chats
+from memory.chats.talks import Talks
 from memory.conversations import Conversations
+from memory.costs.chat_usage import ChatUsage
 from memory.dialogues import Dialogues
-from memory.folders import ChatFolders
 from memory.inbox import Inbox
 from memory.jobs import Jobs
+from memory.markdown.folders import ChatFolders
 from memory.notebook import Notebook
 from memory.outbox import Outbox
-from memory.people import People
-from memory.person_traces import PersonTraces
 from memory.policies import PolicyStore
 from memory.refused_images import RefusedImages
+from memory.removal.person_traces import PersonTraces
 from memory.runs import BegunRun, Runs
-from memory.talks import Talks
 from memory.transcripts import Transcripts
 from memory.usage import UsageStore
 

@@ -24,12 +24,12 @@ from channels.base import Address, InboundMessage, Sender
 from memory.conversations import Conversations
 from memory.daily import DailyFiles
 from memory.database import Database
-from memory.fact_files import FactFiles
-from memory.facts import facts
-from memory.flushed import FlushMarks
 from memory.inbox import Inbox
 from memory.jobs import Jobs
-from memory.nights import Night, Nights
+from memory.markdown.fact_files import FactFiles
+from memory.markdown.facts import facts
+from memory.night.nights import Night, Nights
+from memory.notes.flushed import FlushMarks
 from memory.settings import MemorySettings
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore

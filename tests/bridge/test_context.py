@@ -23,10 +23,10 @@ from bridge.runs.outage import Outages
 from bridge.session import session_of
 from bridge.texts import Say
 from channels.base import Attachment
-from memory.authors import Member
 from memory.conversations import Boundary, Context, StoredMessage
-from memory.lines import Ref
+from memory.markdown.lines import Ref
 from memory.scopes import FACTS
+from memory.whose.authors import Member
 from tests.bridge.bed import Bed, bed, chat_model
 
 

@@ -37,7 +37,7 @@ def logs(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_secrets_leave_message_arguments_and_traces(logs: Callable[[], str], as_json: bool) -> None:
     setup("DEBUG", as_json=as_json, redactor=Redactor([ODD]))
-    log = logging.getLogger("test")
+    log = logging.getLogger("test_log")
     log.info("GET https://api.telegram.org/bot%s/getMe", TOKEN)
     log.debug("tokens %s and %r", SLACK, {"app": APP, "password": ODD})
     log.info(f"Authorization: Bearer {KEY}")
@@ -153,5 +153,5 @@ def test_json_is_one_object_a_line(logs: Callable[[], str]) -> None:
 
 def test_a_line_break_in_a_text_log_cannot_forge_a_line(logs: Callable[[], str]) -> None:
     setup("INFO", as_json=False, redactor=Redactor())
-    logging.getLogger("test").info("id %s", "1\n2026-11-30 00:00:00 INFO bridge: forged")
+    logging.getLogger("test_log").info("id %s", "1\n2026-11-30 00:00:00 INFO bridge: forged")
     assert len(logs().splitlines()) == 1

@@ -18,9 +18,9 @@ from bridge.models.chat_models import ModelChoice
 from bridge.remembering.parts import MemoryGround, memory_parts
 from bridge.sharing import Sharing, group_fault
 from channels.base import Address, Sender
-from memory.chat_retention import ChatRetention
-from memory.chats import ChatPlace, Move
-from memory.nights import Night
+from memory.chats.chat_retention import ChatRetention
+from memory.chats.reach import ChatPlace, Move
+from memory.night.nights import Night
 from memory.scopes import SHARED, scope_of, scope_path
 from tests.bridge.bed import Bed, bed, chat_model
 from tests.bridge.chats.test_erasing import bytes_with, rows_with

@@ -27,12 +27,12 @@ from typing import Any
 from agent.messages import Message, assistant_text, user_text
 from agent.provider import ModelRequest
 from memory import database
-from memory.authors import Member
-from memory.facts import FactsRefused, facts
-from memory.leftovers import clear_leftovers
-from memory.lines import Ref
+from memory.markdown.facts import FactsRefused, facts
+from memory.markdown.leftovers import clear_leftovers
+from memory.markdown.lines import Ref
 from memory.notebook import Notebook
 from memory.scopes import FACTS, ChatScope
+from memory.whose.authors import Member
 from tests.bridge.memory_bed import ANA, SCOPE, memory_bed
 from tests.bridge.memory_models import faithful, notes
 

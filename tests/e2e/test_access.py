@@ -16,7 +16,7 @@ import pytest
 
 from bridge.cli import access
 from bridge.cli.options import Options
-from memory.codes import ALPHABET
+from memory.access.codes import ALPHABET
 from tests.e2e.bed import App, config, llm_server, running, slack_settings, telegram_settings
 from tests.servers.llm import LlmServer
 from tests.servers.slack import Conversation, SlackServer

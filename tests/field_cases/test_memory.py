@@ -32,9 +32,9 @@ from bridge.models.chat_models import ModelChoice
 from bridge.remembering.parts import MemoryGround, MemoryParts, memory_parts
 from bridge.session import memory_scope
 from channels.base import Address
-from memory.facts import facts, render
-from memory.flush import NOT_SAID
-from memory.nights import Night
+from memory.markdown.facts import facts, render
+from memory.night.nights import Night
+from memory.notes.flush import NOT_SAID
 from memory.scopes import scope_path
 from tests.bridge.bed import chat_model
 from tests.bridge.memory_bed import SCOPE, memory_bed

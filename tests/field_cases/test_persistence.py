@@ -17,7 +17,7 @@ from pathlib import Path
 from agent.messages import user_text
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
-from memory.flushed import FlushMarks
+from memory.notes.flushed import FlushMarks
 from tests.bridge.bed import bed
 from tests.bridge.faulty_store import BULK, FAULTS
 from tests.field_cases.world import DATABASE

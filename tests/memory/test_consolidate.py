@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.consolidate import Applied, Night, apply, report
-from memory.facts import MOST_TEXT, Fact, Lines, added, facts, parse, render
-from memory.flush import Note
-from memory.proposal import Change, ProposalRefused, chunks, prompt, read_proposal
+from memory.markdown.facts import MOST_TEXT, Fact, Lines, added, facts, parse, render
+from memory.night.proposal import Change, ProposalRefused, chunks, prompt, read_proposal
+from memory.notes.flush import Note
+from memory.text.words import normalised, words
 from memory.tombstones import Forgotten
-from memory.words import normalised, words
 
 DAY = date(2026, 11, 30)
 NOTHING = Forgotten(frozenset())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory import files
 from memory.daily import DailyFiles
-from memory.flush import Entry
+from memory.markdown import files
+from memory.notes.flush import Entry
 from memory.scopes import scope_path
 
 SCOPE = "person:telegram:1:7"

@@ -16,20 +16,20 @@ from agent.context import NOTE
 from agent.messages import JsonObject, TextBlock, ToolUseBlock, assistant_text, user_text
 from agent.tool_args import check
 from agent.tools import Tool, ToolContext
-from memory.authors import Member
-from memory.chats import ChatPlace, Chats, Move
+from memory.chats.reach import ChatPlace, Chats, Move
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.errors import StoreUnavailable
-from memory.facts import FactsRefused, parse
-from memory.lines import Ref, lines_of, ref_of
+from memory.markdown.facts import FactsRefused, parse
+from memory.markdown.lines import Ref, lines_of, ref_of
 from memory.memory_tools import MemoryOfRun, memory_tools
 from memory.notebook import Notebook
-from memory.provenance import Heard, is_foreign
 from memory.scopes import ChatScope, scope_path
 from memory.snapshots import MOST_SNAPSHOT, quoted, snapshot
+from memory.text.provenance import Heard, is_foreign
+from memory.text.words import normalised
 from memory.tombstones import Forgotten, Tombstones
-from memory.words import normalised
+from memory.whose.authors import Member
 
 ANA = ChatScope("person:telegram:1:7", "telegram", "1", "7")
 TEAM = ChatScope("group:telegram:1:-9", "telegram", "1", "-9")
@@ -403,7 +403,7 @@ async def test_a_hand_that_writes_meanwhile_is_told_and_nothing_is_lost(
 ) -> None:
     path = write(notebook, "2026-11-29.md", "- one\n- two\n")
     ((ref, _), _) = lines_of(path)
-    monkeypatch.setattr("memory.lines.replace", lambda *_: False)
+    monkeypatch.setattr("memory.markdown.lines.replace", lambda *_: False)
     with pytest.raises(FactsRefused):
         await notebook.forgetting.forget(ANA, Member("7", "Ana", yes), [ref])
     assert path.read_text() == "- one\n- two\n"

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from memory.backlog import BacklogStore
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.database import Database
 from memory.inbox import Inbox
+from memory.operators.overview import Overview
 from memory.outbox import Outbox
-from memory.overview import Overview
 from memory.runs import Runs
 from memory.usage import UsageStore
 

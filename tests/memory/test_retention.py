@@ -21,14 +21,14 @@ from agent.messages import (
     user_text,
 )
 from agent.provider import Usage
-from memory.admissions import Someone
+from memory.access.admissions import Someone
+from memory.access.pairings import Pairings
 from memory.audit import record
 from memory.clock import stamp
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.inbox import Entry, Inbox
 from memory.jobs import Ended, Jobs, NextTime
-from memory.pairings import Pairings
 from memory.refused_images import RefusedImage, RefusedImages
 from memory.retention import PICTURE_GONE, Keep, Retention
 from memory.runs import Runs

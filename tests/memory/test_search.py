@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from agent.messages import assistant_text, user_text
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
-from memory.fact_files import FactFiles
-from memory.files import append
 from memory.indexing import LOOK_EVERY_S, Indexer
-from memory.pieces import MOST_PIECE, excerpt, pieces
-from memory.provenance import heard
+from memory.markdown.fact_files import FactFiles
+from memory.markdown.files import append
+from memory.markdown.pieces import MOST_PIECE, excerpt, pieces
 from memory.runs import Runs
 from memory.scopes import ChatScope, day_name, scope_path
 from memory.search import MOST_HITS, MOST_SHOWN, Search
+from memory.text.provenance import heard
+from memory.text.words import normalised, phrases
 from memory.tombstones import bury
-from memory.words import normalised, phrases
 
 ANA = ChatScope("person:telegram:1:7", "telegram", "1", "7")
 BO = ChatScope("person:telegram:1:8", "telegram", "1", "8")

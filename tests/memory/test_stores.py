@@ -12,12 +12,12 @@ import pytest
 
 from agent.messages import assistant_text, user_text
 from agent.provider import Usage
+from memory.access.people import People
 from memory.clock import stamp
 from memory.conversations import Boundary, Conversations, SessionPlace
 from memory.database import Database
 from memory.errors import StoreTooNew, StoreUnavailable
 from memory.inbox import Entry, Inbox
-from memory.people import People
 from memory.runs import Runs
 from memory.usage import Cost, UsageRow, UsageStore
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.text.words import normalised
 from memory.tombstones import Forgotten
-from memory.words import normalised
 
 # No two of one stem, none that every text holds.
 TELLING = ("gin", "Pablo", "Quibble77", "garden", "violin", "Tuesday", "9000", "cats", "river")

@@ -48,7 +48,7 @@ class Seen:
 
     def __init__(self, server: SlackServer, client: AsyncWebClient) -> None:
         self.server = server
-        self.app = AsyncApp(name="test", client=client, signing_secret=server.signing_secret)
+        self.app = AsyncApp(name="delivery", client=client, signing_secret=server.signing_secret)
         self.events: list[Json] = []
         self.bodies: list[Json] = []
         for kind in ("message", "app_mention", "member_joined_channel"):
@@ -110,7 +110,7 @@ async def settled(server: SlackServer) -> None:
 async def test_a_message_comes_in_and_an_answer_is_seen(
     server: SlackServer, client: AsyncWebClient, dm: Conversation
 ) -> None:
-    app = AsyncApp(name="test", client=client)
+    app = AsyncApp(name="delivery", client=client)
 
     @app.message("hi")
     async def answer(event: Json, client: AsyncWebClient) -> None:

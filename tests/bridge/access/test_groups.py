@@ -12,8 +12,8 @@ from bridge.access import ChannelAccess
 from bridge.scheduler import Due
 from channels.base import InboundMessage
 from channels.testing import FakeReply
+from memory.access.known_groups import LEAVE
 from memory.jobs import Jobs
-from memory.known_groups import LEAVE
 from tests.bridge.bed import Bed, bed
 
 ZOO = {"chat": "zoo", "private": False}
@@ -135,7 +135,7 @@ async def test_a_group_of_the_configuration_is_greeted_once_also_when_it_is_deaf
 async def test_owners_are_not_flooded_by_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.known_groups.MOST_TOLD", 2)
+    monkeypatch.setattr("memory.access.known_groups.MOST_TOLD", 2)
     async with bed(tmp_path) as it:
         for number in range(4):
             await receive(it, added(it, chat=f"g{number}"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bridge.access.invites import span_of
-from memory.codes import MOST_WRONG
+from memory.access.codes import MOST_WRONG
 from tests.bridge.bed import Bed, bed
 
 OWNER = {"person": "owner", "chat": "owner"}

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.access import ChannelAccess
 from channels.testing import FakeReply
-from memory import codes, pairings
+from memory.access import codes, pairings
 from memory.clock import stamp
 from tests.bridge.bed import Bed, bed
 

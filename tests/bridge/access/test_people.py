@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.access.verbs import approve_alone, people_alone, revoke_alone
-from memory.admissions import Someone
+from memory.access.admissions import Someone
 from tests.bridge.access.test_pairing import ask_to_be_let_in
 from tests.bridge.bed import Bed, bed
 

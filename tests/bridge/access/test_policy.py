@@ -15,8 +15,8 @@ from bridge.configuration.settings import Channels, Config, Slack, Telegram
 from bridge.registry import access_rules
 from channels.base import Address, Sender
 from channels.testing import FakeChannel
-from memory.admissions import Someone
-from memory.chats import Chats
+from memory.access.admissions import Someone
+from memory.chats.reach import Chats
 from memory.database import Database
 
 PRIVATE = Address("fake", "bot", "1")

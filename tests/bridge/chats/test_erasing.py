@@ -17,11 +17,11 @@ from bridge.chats.erasing import Busy
 from bridge.configuration.storing import Storing
 from bridge.session import chat_scope, session_of
 from channels.base import Address, Capabilities
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.clock import stamp
 from memory.conversations import Boundary
 from memory.daily import DailyFiles
-from memory.flush import Entry
+from memory.notes.flush import Entry
 from memory.retention import Keep, Retention
 from memory.scopes import scope_path
 from memory.settings import BackupSettings

@@ -14,9 +14,9 @@ from agent.messages import user_text
 from bridge.scheduler import Due
 from bridge.session import rekeyed, session_of
 from channels.base import Address, InboundMessage
-from memory.chats import ChatPlace
+from memory.chats.reach import ChatPlace
 from memory.daily import DailyFiles
-from memory.flush import Entry as DayEntry
+from memory.notes.flush import Entry as DayEntry
 from memory.scopes import scope_folder
 from tests.bridge.bed import Bed, bed
 
@@ -154,7 +154,7 @@ async def test_memory_and_transcripts_follow_and_are_joined(tmp_path: Path) -> N
 
 
 def test_every_folder_that_is_named_after_a_chat_is_known() -> None:
-    """What makes a folder for a chat calls `scope_folder`; it has to follow in memory/folders.py."""
+    """What makes a folder for a chat calls `scope_folder`; memory/markdown/folders.py must know it."""
     root = Path(__file__).parents[3]
     users = {
         str(path.relative_to(root))
@@ -162,8 +162,8 @@ def test_every_folder_that_is_named_after_a_chat_is_known() -> None:
         for path in (root / package).rglob("*.py")
         if "scope_folder(" in path.read_text()
     }
-    makers = {"memory/scopes.py", "memory/transcripts.py", "memory/folders.py"}
-    take_away = {"memory/chat_retention.py", "memory/copied_talks.py"}
+    makers = {"memory/scopes.py", "memory/transcripts.py", "memory/markdown/folders.py"}
+    take_away = {"memory/chats/chat_retention.py", "memory/forgotten/copied_talks.py"}
     assert users - take_away == makers
 
 

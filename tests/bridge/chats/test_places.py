@@ -10,7 +10,7 @@ from bridge.chats.places import SlackPlaces
 from bridge.limits.kinds import Known
 from bridge.limits.policies import PolicyLayers, chat_policies
 from channels.slack.catch_up import KnownPlace
-from memory.chats import Chats
+from memory.chats.reach import Chats
 from memory.connected import Connected
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database

@@ -10,7 +10,7 @@ import pytest
 from bridge.access.stores import AccessStores
 from bridge.cli import access
 from bridge.cli.options import CommandFailed, Options
-from memory.admissions import Someone
+from memory.access.admissions import Someone
 from memory.database import Database
 
 EVE = Someone("telegram", "9", "Eve")

@@ -14,7 +14,7 @@ from bridge.__main__ import leave_folder, main
 from bridge.cli import parser
 from channels.slack.manifest import manifest
 from memory.database import Database
-from memory.errorlog import ErrorLog
+from memory.operators.errorlog import ErrorLog
 from tests.bridge.cli.scripted import environ, piped
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"

@@ -17,7 +17,7 @@ from bridge.cli import checks_here, packages
 from bridge.cli.doctor import doctor
 from bridge.cli.options import FAILED, FINE, Options
 from bridge.operation.backup import file_name
-from memory.chats import Chats, Move
+from memory.chats.reach import Chats, Move
 from memory.database import Database
 from memory.jobs import Ended, Jobs
 from tests.servers.openai import OpenAIServer

@@ -12,7 +12,7 @@ from bridge.cli.memory_show import show, show_all
 from bridge.cli.options import FINE, CommandFailed, Options
 from memory.conversations import Conversations, SessionPlace
 from memory.database import Database
-from memory.fact_files import FactFiles
+from memory.markdown.fact_files import FactFiles
 from memory.scopes import scope_path
 
 SCOPE = "person:telegram:1:7"

@@ -16,9 +16,9 @@ from bridge.cli.options import CommandFailed, Options
 from bridge.cli.parser import parse
 from bridge.cli.usage import show
 from memory.conversations import Conversations, SessionPlace
+from memory.costs.usage_report import GROUPS
 from memory.database import Database
 from memory.usage import UsageRow, UsageStore
-from memory.usage_report import GROUPS
 
 
 async def used(path: Path) -> None:

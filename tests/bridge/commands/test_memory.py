@@ -19,8 +19,8 @@ from bridge.runs.display import Display
 from bridge.texts import Say
 from channels.base import ReplySink
 from channels.testing import FakeReply
-from memory.fact_files import digest_of
-from memory.nights import Night
+from memory.markdown.fact_files import digest_of
+from memory.night.nights import Night
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed
 

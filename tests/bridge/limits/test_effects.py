@@ -15,7 +15,7 @@ from agent.messages import Message, ToolUseBlock
 from agent.testing import ScriptedProvider
 from bridge.chats.keep_days import clean_chats
 from bridge.limits.keys import KEYS
-from memory.chat_retention import ChatRetention
+from memory.chats.chat_retention import ChatRetention
 from memory.clock import stamp
 from memory.scopes import scope_path
 from tests.bridge.bed import Bed, bed, chat_model

@@ -9,8 +9,8 @@ from agent.calls import ModelCall
 from agent.provider import Usage
 from agent.testing import ScriptedProvider
 from bridge.models.ratios import WORTH_STORING, Ratios
+from memory.costs.token_ratios import TokenRatios
 from memory.database import Database
-from memory.token_ratios import TokenRatios
 from tests.bridge.bed import chat_model
 
 

@@ -23,10 +23,10 @@ from bridge.yaml_source import Fault
 from channels.base import Address
 from channels.errors import ChannelUnavailable, Uncertain, Unreachable
 from channels.testing import FakeChannel
-from memory.alerts import AlertStore
 from memory.database import Database
 from memory.errors import StoreUnavailable
-from memory.overview import LastRun
+from memory.operators.alerts import AlertStore
+from memory.operators.overview import LastRun
 from memory.policies import NothingStored, PolicyPlace
 
 DISK, BACKUP = Cause("disk"), Cause("backup")

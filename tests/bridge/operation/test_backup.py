@@ -24,8 +24,8 @@ from bridge.operation.restore import RestoreFailed, restore
 from memory.conversations import Conversations, SessionPlace
 from memory.daily import DailyFiles
 from memory.database import Database
-from memory.flush import Entry
-from memory.migrate import migrations
+from memory.notes.flush import Entry
+from memory.storage.migrate import migrations
 from memory.transcripts import Transcripts
 from memory.unread import UnreadPlaces
 

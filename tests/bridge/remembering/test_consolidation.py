@@ -18,16 +18,16 @@ from agent.messages import assistant_text, user_text
 from agent.provider import Completed, ModelRequest, Usage
 from bridge.remembering.calls import WAIT_S, Ask, MemoryCalls
 from bridge.remembering.jobs import CONSOLIDATION
-from memory.authors import Member
-from memory.fact_files import FactFiles
-from memory.facts import FactsRefused
-from memory.flush import Entry
-from memory.lines import Ref, lines_of
+from memory.markdown.fact_files import FactFiles
+from memory.markdown.facts import FactsRefused
+from memory.markdown.lines import Ref, lines_of
+from memory.markdown.versions import versions
 from memory.notebook import Notebook
+from memory.notes.flush import Entry
 from memory.scopes import CHANGES, FACTS, ChatScope, scope_path
+from memory.text.words import normalised, words
 from memory.tombstones import bury
-from memory.versions import versions
-from memory.words import normalised, words
+from memory.whose.authors import Member
 from tests.bridge.memory_bed import SCOPE, MemoryBed, memory_bed
 from tests.bridge.memory_models import Misbehaving, asked_about, faithful, notes, propose
 

@@ -13,8 +13,8 @@ import pytest
 from agent.messages import user_text
 from bridge.remembering.calls import WAIT_S, Ask, CallFailed, CutOff, MemoryCalls, PutOff
 from memory.daily import DailyFiles
-from memory.flush import Entry
-from memory.flushed import FlushMarks
+from memory.notes.flush import Entry
+from memory.notes.flushed import FlushMarks
 from tests.bridge.memory_bed import SCOPE, MemoryBed, memory_bed
 from tests.bridge.memory_models import notes
 

@@ -24,10 +24,10 @@ from agent.provider import ModelRequest
 from bridge.remembering.calls import WAIT_S, Allowance, Ask, CallFailed, CutOff, MemoryCalls, PutOff
 from bridge.remembering.jobs import CONSOLIDATION, END_OF_DAY, FLUSH
 from memory.conversations import LEAVE_OUT
+from memory.costs.days import Cap, Measure
 from memory.daily import DailyFiles
-from memory.days import Cap, Measure
-from memory.flush import NOT_SAID, Entry
-from memory.flushed import FlushMarks
+from memory.notes.flush import NOT_SAID, Entry
+from memory.notes.flushed import FlushMarks
 from memory.runs import Runs
 from memory.tombstones import bury
 from tests.bridge.memory_bed import ANA, SCOPE, TEAM, MemoryBed, memory_bed

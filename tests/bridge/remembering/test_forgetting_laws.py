@@ -14,11 +14,11 @@ from agent.provider import ModelRequest
 from bridge.inbound import entry
 from bridge.session import memory_scope, session_of
 from channels.base import InboundMessage, Sender
-from memory.authors import Member
-from memory.facts import FactsRefused
 from memory.inbox import Inbox
+from memory.markdown.facts import FactsRefused
 from memory.notebook import Notebook
 from memory.scopes import ChatScope
+from memory.whose.authors import Member
 from tests.bridge.memory_bed import TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import faithful, notes
 

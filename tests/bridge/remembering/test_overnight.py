@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory.nights import Night
+from memory.night.nights import Night
 from tests.bridge.bed import bed
 
 DAY = timedelta(days=1)

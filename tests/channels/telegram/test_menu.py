@@ -16,7 +16,7 @@ from bridge.limits.policies import PolicyLayers, chat_policies
 from bridge.registry import build_channels
 from bridge.texts import FALLBACK, Texts
 from channels.telegram.channel import MAX_MENU_COMMANDS
-from memory.chats import Chats
+from memory.chats.reach import Chats
 from memory.database import Database
 from tests.channels.telegram.conftest import Inbox
 from tests.servers.telegram import TelegramServer

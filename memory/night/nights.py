@@ -1,0 +1,253 @@
+"""What the nights have read of the day files, and how the newest night of each scope went."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from memory.clock import stamp
+from memory.daily import DailyFiles
+from memory.database import Database
+from memory.notes.flush import Note, notes
+from memory.scopes import SHARED, ChatScope
+
+Outcome = Literal["changed", "same", "refused", "failed", "put_off"]
+EDITED_WITHIN = timedelta(
+    days=31
+)  # a file of that age is looked at again: a hand may have edited it
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """How the newest night of a scope went. `failures`: refused proposals in a row. `found`, `left_as`:
+    digests of `MEMORY.md` before its first change and after its last (`memory.markdown.versions`);
+    empty where it made none, or somebody else one in between."""
+
+    day: date
+    outcome: Outcome
+    reason: str = ""
+    added: int = 0
+    merged: int = 0
+    corrected: int = 0
+    dropped: int = 0
+    failures: int = 0
+    found: str = ""
+    left_as: str = ""
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many entries it has added, merged, corrected and dropped."""
+        return self.added, self.merged, self.corrected, self.dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What of a day file is new since the last success. `ends`: where in the file each note's line
+    ends, in bytes."""
+
+    day: date
+    data: bytes
+    notes: tuple[Note, ...]
+
+    def until(self, note: Note) -> int:
+        """Where the note's line ends, in bytes."""
+        return sum(len(line) + 1 for line in self.data.split(b"\n")[: note.line + 1])
+
+
+class Nights:
+    """Of all scopes."""
+
+    def __init__(self, database: Database, daily: DailyFiles) -> None:
+        self._database = database
+        self._daily = daily
+
+    async def unread(self, scope: str, today: date) -> list[Unread]:
+        """The day files with something new in them, the oldest first; of one that was edited by hand
+        everything is new. Raises `OSError`."""
+        rows = await self._database.read(
+            "SELECT day, bytes, hash FROM read_days WHERE scope = ?", (scope,)
+        )
+        known = {date.fromisoformat(row[0]): (int(row[1]), str(row[2])) for row in rows}
+        found: list[Unread] = []
+        for day in await self._daily.days(scope):
+            if day in known and day < today - EDITED_WITHIN:
+                continue
+            data = await self._daily.read(scope, day)
+            size, hashed = known.get(day, (0, ""))
+            if len(data) < size or _hash(data[:size]) != hashed:
+                size = 0
+            if len(data) > size:
+                first = data[:size].count(b"\n")
+                new = [
+                    note for note in notes(data.decode(errors="replace"), day) if note.line >= first
+                ]
+                found.append(Unread(day, data, tuple(new)))
+        return found
+
+    async def read(self, scope: str, parts: Sequence[tuple[Unread, int]]) -> None:
+        """The first so many bytes of these files are done with."""
+        values = [
+            (scope, part.day.isoformat(), size, _hash(part.data[:size])) for part, size in parts
+        ]
+
+        def op(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO read_days (scope, day, bytes, hash) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (scope, day) DO UPDATE SET bytes = excluded.bytes,"
+                " hash = excluded.hash",
+                values,
+            )
+
+        await self._database.write(op)
+
+    async def prefixes(self, scope: str) -> dict[date, bytes]:
+        """What of each day file is done with, as it stands in it. Raises `OSError`."""
+        rows = await self._database.read(
+            "SELECT day, bytes, hash FROM read_days WHERE scope = ?", (scope,)
+        )
+        found: dict[date, bytes] = {}
+        for text, size, hashed in rows:
+            day = date.fromisoformat(text)
+            head = (await self._daily.read(scope, day))[: int(size)]
+            if _hash(head) == hashed:
+                found[day] = head
+        return found
+
+    async def carry(self, scope: str, prefixes: Mapping[date, bytes]) -> None:
+        """Lines were taken out of these parts: what is left of them stays done with. Raises
+        `OSError`."""
+        for day, head in prefixes.items():
+            data = await self._daily.read(scope, day)
+            if not data.startswith(head):
+                await self.read(scope, [(Unread(day, data, ()), _left_of(head, data))])
+
+    async def note(self, scope: str, night: Night) -> None:
+        """Keep how it went. What it changed, however it ended, is to be told together with what was not
+        told before; until then it stands. With that, and with what else was done for the same day, it
+        is taken back as one. Of a shared memory, which each chat is told by itself, only the newest
+        night that changed something is told."""
+        day, at = night.day.isoformat(), stamp()
+
+        def op(connection: sqlite3.Connection) -> None:
+            owed, found, left_as = night.counts, night.found, night.left_as
+            changed_day, changed_at = (day, at) if any(owed) else ("", "")
+            earlier = connection.execute(
+                "SELECT * FROM nights WHERE scope = ?", (scope,)
+            ).fetchone()
+            if earlier is not None and not any(owed):
+                owed = _owed(earlier["owed"]) if scope == SHARED else owed
+                found, left_as = earlier["found"], earlier["left_as"]
+                changed_day, changed_at = earlier["changed_day"], earlier["changed_at"]
+            elif earlier is not None:
+                together = not earlier["told"] or earlier["changed_day"] == day
+                found = earlier["found"] if together and found == earlier["left_as"] else found
+            if earlier is not None and not earlier["told"]:
+                owed = _sum(owed, _owed(earlier["owed"]))
+            values = (
+                *(scope, day, at, night.outcome, night.reason, *night.counts, night.failures),
+                *(int(scope == SHARED or not any(owed)), found, left_as),
+                *(json.dumps(owed), changed_day, changed_at),
+            )
+            connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
+            connection.execute(
+                "INSERT INTO nights (scope, day, at, outcome, reason, added, merged, corrected,"
+                " dropped, failures, told, found, left_as, owed, changed_day, changed_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+
+        await self._database.write(op)
+
+    async def newest(self, scope: str) -> Night | None:
+        """How the newest night went."""
+        rows = await self._database.read(
+            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures FROM nights"
+            " WHERE scope = ?",
+            (scope,),
+        )
+        return _night(rows[0]) if rows else None
+
+    async def traces(self, scope: str, day: date) -> tuple[str, str] | None:
+        """What the night of that day, and those that were told with it, found and left of `MEMORY.md`;
+        None where another one has changed something since."""
+        rows = await self._database.read(
+            "SELECT found, left_as FROM nights WHERE scope = ? AND changed_day = ?",
+            (scope, day.isoformat()),
+        )
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
+
+    async def to_tell_in(self, chat: ChatScope, since: datetime) -> Night | None:
+        """As `to_tell`; a night of a shared memory is told in each of its chats."""
+        if chat.scope != SHARED:
+            return await self.to_tell(chat.scope, since)
+        rows = await self._database.read(
+            "SELECT changed_day, owed, changed_at FROM nights WHERE scope = ? AND changed_at >= ?",
+            (SHARED, stamp(since)),
+        )
+        if not rows:
+            return None
+        key = ":".join(("night", chat.channel, chat.account, chat.chat, rows[0]["changed_at"]))
+        told = "INSERT INTO notices VALUES (?, ?) ON CONFLICT DO NOTHING"
+        fresh = await self._database.write(lambda c: c.execute(told, (key, stamp())).rowcount)
+        return _changes(rows[0]) if fresh else None
+
+    async def to_tell(self, scope: str, since: datetime) -> Night | None:
+        """What nights have changed that was not told, the newest of them after `since`; told with this.
+        It has the day by which that is taken back."""
+        rows = await self._database.read(
+            "SELECT 1 FROM nights WHERE scope = ? AND told = 0 AND changed_at >= ?",
+            (scope, stamp(since)),
+        )
+        if not rows:
+            return None
+
+        def op(connection: sqlite3.Connection) -> Night | None:
+            row = connection.execute(
+                "UPDATE nights SET told = 1 WHERE scope = ? AND told = 0"
+                " RETURNING changed_day, owed",
+                (scope,),
+            ).fetchone()
+            return None if row is None else _changes(row)
+
+        return await self._database.write(op)
+
+
+def _changes(row: sqlite3.Row) -> Night:
+    """What is to be told, with the day by which it is taken back."""
+    return Night(date.fromisoformat(row["changed_day"]), "changed", "", *_owed(row["owed"]))
+
+
+def _owed(text: str) -> tuple[int, int, int, int]:
+    added, merged, corrected, dropped = json.loads(text or "[0, 0, 0, 0]")
+    return added, merged, corrected, dropped
+
+
+def _sum(
+    some: tuple[int, int, int, int], more: tuple[int, int, int, int]
+) -> tuple[int, int, int, int]:
+    added, merged, corrected, dropped = map(operator.add, some, more)
+    return added, merged, corrected, dropped
+
+
+def _left_of(head: bytes, data: bytes) -> int:
+    """How many of the first bytes of `data` are lines of `head`, of which some have gone."""
+    before, size = iter(head.split(b"\n")), 0
+    for line in data.split(b"\n"):
+        if line not in before:  # looks on from where it was
+            break
+        size += len(line) + 1
+    return min(size, len(data))
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _night(row: sqlite3.Row) -> Night:
+    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:8])

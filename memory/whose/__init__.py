@@ -1,0 +1,6 @@
+"""Whose a line of a memory is, and about whom: by the platform's id, never by a name.
+
+- `authors`: who had what written, and who may change it
+- `concerned`: whether a person may have a line forgotten
+- `about`: all lines about a person
+"""
