@@ -178,7 +178,7 @@ class Settling:
         if not memory.tells or self._plan.quiet:
             return "", ()
         chat = memory.sharing.chat(self._plan.question.newest.address)
-        return await overnight(memory.night.nights, chat, self._say)
+        return await overnight(memory.nights, chat, self._say)
 
     async def _zone_question(self) -> tuple[str, tuple[Button, ...]]:
         agent, memory = self._ran.agent, self._ran.memory
