@@ -102,7 +102,12 @@ _SAME: Final = {
 }
 
 
-@lru_cache(maxsize=20_000)
+_SHORT: Final = 300
+"""Characters. Facts, notes and sayings are compared many times, whole answers once: kept too, four
+thousand of those were 50 MB after twenty minutes of talk."""
+
+
+@lru_cache(maxsize=5_000)
 def stem(word: str) -> str:
     """What a word has in common with its other forms, and some with those that mean the same; numbers
     stay whole."""
@@ -133,9 +138,13 @@ def sequence(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in _FUNCTION and word not in _NEGATIONS]
 
 
-@lru_cache(maxsize=4_000)
 def telling(text: str) -> frozenset[str]:
     """The stems of the words that tell something."""
+    return _telling_shortly(text) if len(text) <= _SHORT else frozenset(sequence(text))
+
+
+@lru_cache(maxsize=2_000)
+def _telling_shortly(text: str) -> frozenset[str]:
     return frozenset(sequence(text))
 
 
