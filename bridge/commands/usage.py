@@ -9,13 +9,13 @@ from typing import Final
 from bridge.answers import Answer, Handlers
 from bridge.chats.rights import Rights
 from bridge.inbound import readable
-from bridge.limits.gate import usd
+from bridge.limits.caps import amount
 from bridge.limits.keys import COST_PER_DAY, TOKENS_PER_DAY
 from bridge.limits.policies import zone_of
 from bridge.limits.showing import use_of
 from bridge.runs.turn_plan import TurnServices
 from bridge.speakers import plain_name
-from bridge.texts import Say
+from bridge.texts import Say, Wording
 from channels.base import InboundMessage
 from memory.conversations import SessionPlace
 from memory.costs.chat_usage import ChatUsage, Part
@@ -71,7 +71,7 @@ class UsageCommand:
         if not (_sum(days).cost or _sum(days).tokens):
             return ["", say("usage_month", used=_amount(_sum(days), tokens=tokens))]
         lines = ["", say("usage_week", used=_amount(_sum(week), tokens=tokens)), "```"]
-        lines += _bars(week, tokens=tokens)
+        lines += _bars(week, say, tokens=tokens)
         lines += ["```", say("usage_month", used=_amount(_sum(days), tokens=tokens))]
         lines.append(f"`{_sparks(days, tokens=tokens)}`")
         return [*lines, *await self._causes(place, _sum(days), tokens, say)]
@@ -113,10 +113,12 @@ def _sum(parts: Sequence[Part]) -> Part:
     return Part("", sum(part.cost for part in parts), sum(part.tokens for part in parts))
 
 
-def _amount(part: Part, *, tokens: bool) -> str:
-    if tokens:
-        return f"{part.tokens:,} tokens"
-    return f"{usd(part.cost)} USD"
+def _amount(part: Part, *, tokens: bool) -> str | Wording:
+    return amount(_value(part, tokens=tokens), tokens=tokens)
+
+
+def _said(used: str | Wording, say: Say) -> str:
+    return used if isinstance(used, str) else say.word(used)
 
 
 def _unpriced(part: Part) -> bool:
@@ -129,12 +131,12 @@ def _percent(part: Part, whole: Part, *, tokens: bool) -> int:
     return round(100 * _value(part, tokens=tokens) / most) if most else 0
 
 
-def _bars(days: Sequence[Part], *, tokens: bool) -> list[str]:
+def _bars(days: Sequence[Part], say: Say, *, tokens: bool) -> list[str]:
     """A line for each day."""
     most = max(_value(day, tokens=tokens) for day in days) or 1
     return [
         f"{day.name[5:]} {'█' * -(-_WIDTH * _value(day, tokens=tokens) // most):<{_WIDTH}}"
-        f" {_amount(day, tokens=tokens)}"
+        f" {_said(_amount(day, tokens=tokens), say)}"
         for day in days
     ]
 

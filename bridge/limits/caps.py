@@ -18,7 +18,7 @@ from bridge.limits.keys import (
 )
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import BUILT_IN, CEILINGS, Policy
-from bridge.texts import Say
+from bridge.texts import Say, Wording, wording
 from memory.clock import stamp
 from memory.costs.days import Cap, Day, Used, midnight, next_day, next_month
 from memory.inbox import Full, Window
@@ -36,12 +36,12 @@ class Reach:
     it opens when they are over. `installation`: a limit of all chats together, whose text says all."""
 
     key: str
-    used: str = ""
-    limit: str = ""
+    used: str | Wording = ""
+    limit: str | Wording = ""
     opens: datetime | None = None
     share: bool = False
     everywhere: bool = False
-    held: str = ""
+    held: str | Wording = ""
     installation: bool = False
 
 
@@ -96,11 +96,11 @@ def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
     """A cap of cost or tokens."""
     tokens = cap.measure.endswith("_tokens")
     later = next_month if cap.measure.startswith("month") else next_day
-    held = _amount(cap.held(used), tokens=tokens) if cap.spent(used) < cap.limit else ""
+    held = amount(cap.held(used), tokens=tokens) if cap.spent(used) < cap.limit else ""
     return Reach(
         cap.key,
-        _amount(cap.spent(used), tokens=tokens),
-        _amount(cap.limit, tokens=tokens),
+        amount(cap.spent(used), tokens=tokens),
+        amount(cap.limit, tokens=tokens),
         later(used.day, now, zone) if cap.limit and not held else None,
         share=cap.measure.startswith("person") and cap.key != COST_PER_PERSON.name,
         held=held,
@@ -110,11 +110,11 @@ def reached(cap: Cap, used: Used, now: datetime, zone: tzinfo) -> Reach:
 def everywhere(cost: Cost, cap: PersonCap, zone: tzinfo) -> Reach:
     """What one person may use over all chats; `zone`: the installation's."""
     tomorrow = datetime.fromisoformat(cap.since).astimezone(zone).date() + timedelta(days=1)
-    held = _amount(cost.held, tokens=False) if cost.spent < cap.limit else ""
+    held = amount(cost.held, tokens=False) if cost.spent < cap.limit else ""
     return Reach(
         COST_PER_PERSON.name,
-        _amount(cost.spent, tokens=False),
-        _amount(cap.limit, tokens=False),
+        amount(cost.spent, tokens=False),
+        amount(cap.limit, tokens=False),
         midnight(tomorrow, zone) if cap.limit and not held else None,
         everywhere=True,
         held=held,
@@ -178,10 +178,11 @@ def _text_of(reach: Reach) -> str:
     return "limit_share" if reach.share else f"limit_{reach.key}"
 
 
-def amount_of(cap: Cap, value: int) -> str:
+def amount_of(cap: Cap, value: int) -> str | Wording:
     """As people read it."""
-    return _amount(value, tokens=cap.measure.endswith("_tokens"))
+    return amount(value, tokens=cap.measure.endswith("_tokens"))
 
 
-def _amount(value: int, *, tokens: bool) -> str:
-    return f"{value:,} tokens" if tokens else f"{usd(value)} USD"
+def amount(value: int, *, tokens: bool) -> str | Wording:
+    """As people read it: tokens, or a cost in micro-dollars."""
+    return wording("amount_tokens", count=f"{value:,}") if tokens else f"{usd(value)} USD"

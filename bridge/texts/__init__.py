@@ -1,11 +1,13 @@
 """What the bot itself says, by language: one TOML file each in this folder.
 
 Another language is another file with the same keys; a test proves that none is missing. A command is
-written `{cmd:name}`, and reads as it is typed on the channel (`Capabilities.command_prefix`).
+written `{cmd:name}`, and reads as it is typed on the channel (`Capabilities.command_prefix`). A word
+that depends on a number is written `{count:message|messages}`: the first is for 1.
 """
 
 from __future__ import annotations
 
+import string
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +28,19 @@ class _CommandNames:
 
     def __format__(self, name: str) -> str:
         return f"{self.prefix}{name}"
+
+
+class _Formatter(string.Formatter):
+    """`str.format`, with words that depend on a number."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        one, bar, many = format_spec.partition("|")
+        if bar:
+            return one if str(value) == "1" else many
+        return format(value, format_spec)
+
+
+_FORMATTER = _Formatter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +90,7 @@ class Texts:
         Raises `KeyError` for an unknown key."""
         usual: dict[str, object] = {"cmd": _CommandNames(_USUAL.command_prefix)}
         filled = {name: self._filled(language, one) for name, one in (usual | values).items()}
-        return self.catalogue[language][key].format(**filled)
+        return _FORMATTER.vformat(self.catalogue[language][key], (), filled)
 
     def _filled(self, language: str, value: object) -> object:
         if isinstance(value, Wording):

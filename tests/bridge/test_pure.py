@@ -76,7 +76,10 @@ def test_every_text_exists_in_every_language_with_the_same_placeholders() -> Non
     assert {"en", "zh"} <= set(texts.catalogue)
 
     def fields(text: str) -> set[tuple[str, str | None]]:
-        return {(field, spec) for _, field, spec, _ in string.Formatter().parse(text) if field}
+        found = string.Formatter().parse(text)
+        return {
+            (field, "" if "|" in (spec or "") else spec) for _, field, spec, _ in found if field
+        }
 
     for language, catalogue in texts.catalogue.items():
         assert set(catalogue) == set(english), language
@@ -91,6 +94,26 @@ def test_no_text_names_a_command_that_its_channel_would_not_take() -> None:
             assert re.search(r"(?<![A-Za-z0-9.])/[a-z]", text) is None, (language, key)
             specs = {spec for _, name, spec, _ in string.Formatter().parse(text) if name == "cmd"}
             assert specs <= NAMES | {""}, (language, key)
+
+
+@pytest.mark.parametrize("count", [1, "1"])
+def test_one_is_no_plural(count: object) -> None:
+    texts = Texts.load()
+    one = texts.say("en", "limit_steps", limit=count)
+    assert one.startswith("I stopped after 1 step without")
+    assert texts.say("en", "limit_steps", limit=12).startswith("I stopped after 12 steps without")
+    waiting = texts.say("en", "queue_full", count=count)
+    assert waiting.startswith("1 message is waiting here")
+    assert "{" not in "".join((one, waiting, texts.say("zh", "limit_steps", limit=count)))
+
+
+def test_a_number_of_things_has_a_word_for_one_of_them() -> None:
+    """In English; what always is more than one (a limit of ours), or stands alone, needs none."""
+    always_more = {"of", "megapixels", "bytes", "characters", "levels", "entries"}
+    numbers = r"count|limit|minutes|days|messages|calls|tokens|usage|pictures|transcripts"
+    for key, text in Texts.load().catalogue["en"].items():
+        for word in re.findall(rf"\{{(?:{numbers})\}} (?:tool )?([a-z]+s)\b", text):
+            assert word in always_more, (key, word)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

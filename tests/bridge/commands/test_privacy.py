@@ -46,7 +46,7 @@ async def test_the_companies_are_those_of_the_models_that_may_answer_here(tmp_pa
         said = await privacy.tell(message, Say(it.services.texts, "en"))
         assert "goes to Anthropic (api.anthropic.com), OpenAI (api.openai.com)." in said
         assert "x (y)" not in said
-        assert "up to 7 days more" in said
+        assert "up to 7 more days" in said
 
 
 def test_who_reads_follows_from_the_configuration() -> None:
