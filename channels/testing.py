@@ -130,11 +130,13 @@ class FakeReply(Finishing):
 @dataclass(slots=True)
 class FakeMembership:
     """What tests set: standings of people who are not `full`, chats that are `shared`, members of chats
-    (a chat that is not in it does not say), people who cannot be written to. `left`: what was left."""
+    (a chat that is not in it does not say), chats that are `silent` about who is in them, people who
+    cannot be written to. `left`: what was left."""
 
     standings: dict[str, Standing | None] = field(default_factory=dict[str, Standing | None])
     shared: set[str] | None = field(default_factory=set[str])
     members: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    silent: set[str] = field(default_factory=set[str])
     titles: dict[str, str] = field(default_factory=dict[str, str])
     unreachable: set[str] = field(default_factory=set[str])
     left: list[str] = field(default_factory=list[str])
@@ -156,6 +158,8 @@ class FakeMembership:
 
     async def is_in(self, to: Address, person: str) -> bool | None:
         """As set; where nothing is, everybody is."""
+        if to.chat in self.silent:
+            return None
         return person in self.members.get(to.chat, {person})
 
     async def title(self, to: Address) -> str | None:

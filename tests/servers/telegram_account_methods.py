@@ -199,14 +199,18 @@ def get_chat_member(world: World, params: Params) -> Json:
     if chat.members_hidden and chat.bot_status != "administrator":
         raise bad("member list is inaccessible")
     status = chat.admins.get(user.id, "member" if user.id in chat.members else "left")
-    return member_json(user, status)
+    return member_json(user, status, chat.lacking.get(user.id, ()))
 
 
 def get_chat_administrators(world: World, params: Params) -> list[Json]:
     chat = world.chat_for_bot(params.values.get("chat_id"))
     if chat.kind == "private":
         raise bad("there are no administrators in the private chat")
-    found = [member_json(chat.members[i], s) for i, s in chat.admins.items() if i in chat.members]
+    found = [
+        member_json(chat.members[id_], status, chat.lacking.get(id_, ()))
+        for id_, status in chat.admins.items()
+        if id_ in chat.members
+    ]
     if chat.bot_status == "administrator":
         found.append(member_json(world.bot, "administrator"))
     return found

@@ -40,6 +40,8 @@ class ChatState:
         self.members: dict[int, User] = {user.id: user for user in members}
         self.admins: dict[int, str] = {}
         """user id -> administrator or creator"""
+        self.lacking: dict[int, frozenset[str]] = {}
+        """user id -> rights that this administrator does not have"""
         self.topics: dict[int, Message] = {}
         """thread id -> the service message that opened the topic"""
         self.closed_topics: set[int] = set()

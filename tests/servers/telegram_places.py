@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tests.servers.telegram_chat import ChatState
@@ -104,8 +105,12 @@ class ChatPlaces(ChatState):
         self.members.pop(user.id)
         self.service(user, left_chat_member=user.json())
 
-    def make_admin(self, user: User, status: str = "administrator") -> None:
-        """`user` becomes administrator or creator; "member" takes it back."""
+    def make_admin(
+        self, user: User, status: str = "administrator", *, without: Collection[str] = ()
+    ) -> None:
+        """`user` becomes administrator, but for the rights `without`, or creator; "member" takes it
+        back."""
+        self.lacking[user.id] = frozenset(without)
         if status == "member":
             self.admins.pop(user.id, None)
         else:
@@ -146,6 +151,7 @@ class ChatPlaces(ChatState):
         members = [*self.members.values()]
         new = self.world.group(self.title, members=members)
         new.admins = dict(self.admins)
+        new.lacking = dict(self.lacking)
         new.bot_status = self.bot_status
         self.migrated_to = new.id
         if announce:
@@ -164,13 +170,13 @@ class ChatPlaces(ChatState):
         return chat.service(self.someone(), sender_chat=chat.json(), **fields)
 
 
-def member_json(user: User, status: str) -> dict[str, Any]:
-    """The Bot API's ChatMember."""
+def member_json(user: User, status: str, lacking: Collection[str] = ()) -> dict[str, Any]:
+    """The Bot API's ChatMember; `lacking`: rights that an administrator does not have."""
     data: dict[str, Any] = {"user": user.json(), "status": status}
     if status == "creator":
         data["is_anonymous"] = False
     elif status == "administrator":
-        data |= dict.fromkeys(_ADMIN_RIGHTS, True)
+        data |= {right: right not in lacking for right in _ADMIN_RIGHTS}
         data |= {"can_be_edited": False, "is_anonymous": False}
     elif status == "restricted":
         data |= permissions_json(allowed=False) | {"is_member": True, "until_date": 0}

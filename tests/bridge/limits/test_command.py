@@ -207,6 +207,9 @@ async def test_an_editor_who_has_left_the_group_changes_nothing(tmp_path: Path) 
     async with bed(tmp_path) as it:
         it.channel.admins = {"boss"}
         assert "not set → de" in await limits(it, "set language de", person="41")
+        it.channel.membership.silent = {GROUP}
+        assert "cannot find out" in await limits(it, "set language fr", person="41")
+        it.channel.membership.silent.clear()
         it.channel.membership.members = {GROUP: {"boss"}}
         assert "Only admins" in await limits(it, "set language fr", person="41")
 

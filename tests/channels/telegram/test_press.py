@@ -169,6 +169,19 @@ async def test_an_administrator_is_one_whatever_the_bot_may_see(
     assert not await channel.is_admin(place(group), str(bob.id))
 
 
+async def test_limits_are_set_by_those_who_may_change_the_groups_info(
+    channel: TelegramChannel, group: Chat, ana: User, bob: User
+) -> None:
+    group.make_admin(ana, "creator")
+    group.make_admin(bob, without=["can_change_info"])
+    assert await channel.is_admin(place(group), str(bob.id))
+    assert not await channel.is_admin(place(group), str(bob.id), managing=True)
+    assert await channel.is_admin(place(group), str(ana.id), managing=True)
+    assert await channel.is_admin(place(group), str(bob.id), managing=True, named={str(bob.id)})
+    group.make_admin(bob)
+    assert await channel.is_admin(place(group), str(bob.id), managing=True)
+
+
 async def test_who_writes_as_the_group_is_an_administrator_and_who_writes_as_a_channel_is_not(
     channel: TelegramChannel, group: Chat, inbox: Inbox, server: TelegramServer
 ) -> None:
@@ -199,7 +212,7 @@ async def test_without_an_answer_nobody_is_an_administrator(
 ) -> None:
     group.make_admin(bob)
     server.fail_next("getChatAdministrators", **fault)  # type: ignore[arg-type]
-    assert not await channel.is_admin(place(group), str(bob.id))
+    assert await channel.is_admin(place(group), str(bob.id)) is None
 
 
 async def test_a_flooded_group_is_asked_all_the_same(
