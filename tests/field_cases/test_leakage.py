@@ -6,6 +6,7 @@ Asserted elsewhere already:
     156, 159  test_chats.py: keys of sessions, and twenty chats at once
     164       nothing of Telegram's is received over HTTP, so that there is no such token; of Slack's
               signing secret below
+    166       bridge/cli/test_run.py: a start whose token the platform refuses
     169       memory/test_tools.py: no_other_session_is_read
 """
 
@@ -16,12 +17,15 @@ import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
+from slack_sdk.signature import SignatureVerifier
 
 from agent import retry
 from agent.messages import JsonObject
+from agent.providers.anthropic import AnthropicProvider
 from bridge.__main__ import main
 from bridge.log import Redactor, setup
 from channels.slack.channel import SlackChannel
@@ -88,6 +92,29 @@ async def test_account_ids_in_a_providers_words_get_nowhere(
         await nowhere(it, it.chat.texts, told, ACCOUNT, KEY_ID, "abcdefgh12345678", it.llm.api_key)
 
 
+async def test_what_an_error_says_that_nobody_foresaw_goes_through_the_filter(
+    tmp_path: Path, logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cases 161, 163: a library's exception carries the URL and the headers, and other libraries log
+    them. Nothing else stands between those and the log, the chat and the store of errors."""
+    async with on_telegram(tmp_path) as it:
+        setup("DEBUG", as_json=False, redactor=Redactor(it.app.config.secrets()))
+        secret = it.server.token.split(":")[1]
+        url = f"https://api.telegram.org/bot{it.server.token}/sendMessage"
+        words = f"POST {url} with x-api-key: {it.llm.api_key}"
+        with monkeypatch.context() as patched:
+            patched.setattr(AnthropicProvider, "stream", Mock(side_effect=RuntimeError(words)))
+            it.chat.send("hi")
+            await it.chat.wait_for_text("Error id: ")
+        logging.getLogger("a.library").debug("sends %s", words)
+        told = logged()
+        assert "RuntimeError" in told
+        assert "a.library: sends POST" in told
+        ((trace,),) = await it.rows("SELECT trace FROM errors")
+        assert "RuntimeError: POST" in trace
+        await nowhere(it, it.chat.texts, told, secret, it.llm.api_key)
+
+
 async def test_a_message_without_a_sender_is_nobodys(tmp_path: Path) -> None:
     """Case 162: there is no shared session that it could fall into."""
     async with on_telegram(tmp_path) as it:
@@ -149,11 +176,19 @@ async def everything_fails(it: TelegramWorld) -> None:
 
 
 async def test_a_request_with_a_wrong_signature_tells_no_secret(
-    logged: Logged, tmp_path: Path
+    logged: Logged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 164, in Slack: at DEBUG, on a mismatch."""
+    """Case 164, in Slack: at DEBUG, on a mismatch, where a library tells what it has expected."""
     async with SlackServer() as server:
-        setup("DEBUG", as_json=False, redactor=Redactor())
+        secrets = (server.signing_secret, server.bot_token)
+        setup("DEBUG", as_json=False, redactor=Redactor(secrets))
+        is_valid = SignatureVerifier.is_valid
+
+        def telling(verifier: SignatureVerifier, *words: Any) -> bool:
+            logging.getLogger("a.library").debug("it is not signed by %s", secrets)
+            return is_valid(verifier, *words)
+
+        monkeypatch.setattr(SignatureVerifier, "is_valid", telling)
         port = free_port()
         channel = SlackChannel(settings(server, port))
 
@@ -176,14 +211,18 @@ async def test_a_request_with_a_wrong_signature_tells_no_secret(
         await channel.aclose()
     told = logged()
     assert "channels.slack" in told
+    assert "a.library" in told
     for text in (said, told):
         assert server.signing_secret not in text
         assert server.bot_token not in text
 
 
-@pytest.mark.parametrize("token", ["Use this token: 123:ABC", "123:ABC-not-a-known-one_12345"])
+TOKEN = "123456:ABC-a-token-in-the-wrong-place-12345"
+
+
+@pytest.mark.parametrize("pasted", ['token: "Use this token: 123:ABC"', f'"{TOKEN}": yes'])
 def test_a_wrong_token_is_told_without_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], token: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pasted: str
 ) -> None:
     """Case 166: the place in the configuration is told, and what was pasted there is not."""
     config = tmp_path / "config.yaml"
@@ -192,12 +231,15 @@ timezone: UTC
 model: m
 providers: {{p: {{kind: openai, api_key: sk-none, base_url: "http://127.0.0.1:9/v1"}}}}
 models: {{m: {{provider: p, id: x, price: {{input: 1, output: 1, as_of: 2026-11-01}}}}}}
-channels: {{telegram: {{token: "{token}", base_url: "http://127.0.0.1:9"}}}}
+channels: {{telegram: {{{pasted}, base_url: "http://127.0.0.1:9"}}}}
 """)
     main(["config", "check", "--config", str(config)])
     shown = capsys.readouterr()
     assert "Traceback" not in shown.err
-    assert "123:ABC" not in shown.out + shown.err
+    assert "channels.telegram." in shown.err
+    for told in (shown.out, shown.err):
+        assert "123:ABC" not in told
+        assert TOKEN not in told
 
 
 async def test_people_in_a_group_are_told_apart_and_no_name_forges_another(tmp_path: Path) -> None:
