@@ -6,9 +6,11 @@ model) and in what they send: chunks without choices, calls without ids or indic
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.deadlines import StreamWatch
@@ -52,6 +54,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BASE_URL = "https://api.openai.com/v1"
+# Seconds after which a model that took no tools is offered them again: without them it can do little,
+# the refusal may have been another upstream's, and the server may be another by then.
+TOOLS_AGAIN_S = 600.0
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
     "tool_calls": "tool_use",
@@ -69,6 +74,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
     def __init__(self, name: str, settings: ProviderSettings) -> None:
         super().__init__(name, settings)
         self._dialects: dict[str, Dialect] = {}
+        self._tools_refused_at: dict[str, float] = {}
 
     def _build(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -115,7 +121,7 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         learnt stays, also when the next try fails for another reason or is cancelled."""
         from openai import APIStatusError
 
-        dialect = self._dialects.get(request.model, Dialect())
+        dialect = self._known(request.model)
         tried = {dialect}
         while True:
             body = render(request, model, dialect)
@@ -128,10 +134,22 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
                 if dialect in tried:
                     raise AnswerFailed(naming(refusal, body)) from None
                 tried.add(dialect)
-                self._dialects[request.model] = dialect
+                self._learn(request.model, dialect)
                 log.info("%s is spoken to in another way from now on: %s", model, dialect)
             else:
                 return chunks
+
+    def _learn(self, model: str, dialect: Dialect) -> None:
+        if not dialect.tools:
+            self._tools_refused_at[model] = asyncio.get_running_loop().time()
+        self._dialects[model] = dialect
+
+    def _known(self, model: str) -> Dialect:
+        dialect = self._dialects.get(model, Dialect())
+        refused_at = self._tools_refused_at.get(model, -math.inf)
+        if asyncio.get_running_loop().time() < refused_at + TOOLS_AGAIN_S:
+            return dialect
+        return replace(dialect, tools=True)
 
 
 @dataclass(slots=True)

@@ -269,6 +269,21 @@ async def test_parameters_of_tools_that_a_server_does_not_take_are_left_out(
         assert "noon" in str(it.server.requests[-1].body)
 
 
+async def test_tools_that_were_refused_once_are_offered_again_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A relay's one upstream, or a model that was replaced: none was offered until a restart."""
+    async with bed("openai") as it:
+        it.server.fail(400, "this model does not support tools")
+        offered: list[bool] = []
+        for pause in (600.0, 600.0, 0.0):
+            monkeypatch.setattr("agent.providers.openai_chat.TOOLS_AGAIN_S", pause)
+            await it.answer()
+            offered.append("tools" in it.server.requests[-1].body)
+        assert offered == [False, False, True]
+        assert len(it.server.requests) == 4
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_was_learnt_of_a_server_outlives_a_next_try_that_fails(status: int) -> None:
     async with bed("openai", rules=only_max_tokens()) as it:
