@@ -63,7 +63,12 @@ class Tool(Protocol):
         ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        """Do it. `arguments` fit the schema. Raises `ToolError` with a text for the model."""
+        """Do it. `arguments` fit the schema. Raises `ToolError` with a text for the model.
+
+        A stop and the tool's timeout cancel it, wherever it is; a thread that it has started looks at
+        `context.cancel`. It starts a program by `agent.children.run_child` only, which kills it then,
+        with all that it has started in its turn.
+        """
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -87,6 +88,27 @@ async def ended_by_two_signals(process: Process) -> int:
     process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(PATIENCE_S):
         return await process.wait()
+
+
+async def test_a_signal_that_comes_while_it_starts_ends_it_in_order(tmp_path: Path) -> None:
+    """A service that was stopped in its first second had failed: exit code -15."""
+    config = tmp_path / "c.yaml"
+    os.mkfifo(config)
+    process = await FORKS.start(
+        *("run", "--config", "c.yaml", "--data", "d"),
+        cwd=tmp_path,
+        env=environ(tmp_path),
+        stdin=DEVNULL,
+        stdout=1,
+        stderr=2,
+    )
+    # It is opened once the process reads it, which then goes no further.
+    opened = await asyncio.to_thread(os.open, config, os.O_WRONLY)
+    try:
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+    finally:
+        os.close(opened)
 
 
 @pytest.mark.parametrize("text", ["/help", "hello"])
