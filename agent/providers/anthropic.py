@@ -27,7 +27,7 @@ from agent.providers.anthropic_body import has_thinking, render
 from agent.providers.client import (
     AnswerFailed,
     SdkProvider,
-    connection_limits,
+    http_client,
     stop_reason,
     stream_ended,
 )
@@ -67,11 +67,10 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
     """One endpoint that speaks the Messages API."""
 
     def _build(self) -> AsyncAnthropic:
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+        from anthropic import AsyncAnthropic
 
         settings = self._settings
         key = settings.api_key.get_secret_value() if settings.api_key else ""
-        proxy = settings.proxy.get_secret_value() if settings.proxy else None
         client = AsyncAnthropic(
             api_key=key,
             base_url=settings.base_url or BASE_URL,
@@ -79,9 +78,7 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             timeout=settings.total_s,
             webhook_key="",
             open_telemetry=False,
-            http_client=DefaultAsyncHttpxClient(
-                trust_env=False, proxy=proxy, limits=connection_limits()
-            ),
+            http_client=http_client(settings),
         )
         # Instead of what ANTHROPIC_CUSTOM_HEADERS says. The SDK sends the key as a bearer token;
         # compatible endpoints may know the older header only.

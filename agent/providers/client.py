@@ -26,12 +26,15 @@ READS_PER_S = 100
 LONGEST_PAUSE_S = 0.1
 
 
-def connection_limits() -> Any:
-    """Of an SDK's HTTP client: calls are not limited here, idle connections are few. Each call looks
-    at every idle connection of the pool, which takes more of the loop's time than it saves."""
-    from httpx2 import Limits  # loaded with the SDK
+def http_client(settings: ProviderSettings) -> Any:
+    """An SDK's HTTP client. Proxies of the environment do not count."""
+    from httpx2 import AsyncClient  # loaded with the SDK
 
-    return Limits(max_connections=1_000, max_keepalive_connections=4)
+    from agent.providers.transport import AiohttpTransport
+
+    proxy = settings.proxy.get_secret_value() if settings.proxy else None
+    transport = AiohttpTransport(proxy)
+    return AsyncClient(transport=transport, trust_env=False, follow_redirects=True)
 
 
 class AnswerFailed(Exception):

@@ -29,7 +29,7 @@ from agent.provider import (
 from agent.providers.client import (
     AnswerFailed,
     SdkProvider,
-    connection_limits,
+    http_client,
     stop_reason,
     stream_ended,
 )
@@ -77,19 +77,16 @@ class OpenAIChatProvider(SdkProvider["AsyncOpenAI"]):
         self._tools_refused_at: dict[str, float] = {}
 
     def _build(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
 
         settings = self._settings
-        proxy = settings.proxy.get_secret_value() if settings.proxy else None
         client = AsyncOpenAI(
             api_key=settings.api_key.get_secret_value() if settings.api_key else "none",
             base_url=settings.base_url or BASE_URL,
             max_retries=0,
             timeout=settings.total_s,
             webhook_secret="",  # none, and not the environment's
-            http_client=DefaultAsyncHttpxClient(
-                trust_env=False, proxy=proxy, limits=connection_limits()
-            ),
+            http_client=http_client(settings),
         )
         # Set afterwards: None in the constructor means "look into the environment".
         client.organization, client.project = settings.organization, None
