@@ -110,8 +110,10 @@ def meaning_of(error: TelegramError) -> Meaning:
             return Meaning.FLOOD
         case ChatMigrated():
             return Meaning.MIGRATED
-        case InvalidToken():  # a 401 or 404; with a cause when that is not the Bot API's word
-            return Meaning.TOKEN if error.__cause__ is None else Meaning.NOT_SENT
+        case _ if _is_no_word_of_the_api(error):
+            return Meaning.NOT_SENT
+        case InvalidToken():  # a 401 or 404
+            return Meaning.TOKEN
         case TurnedAway():
             return Meaning.TOO_BIG if error.status == _TOO_LARGE else Meaning.NOT_SENT
         case Conflict():
@@ -124,6 +126,13 @@ def meaning_of(error: TelegramError) -> Meaning:
             return Meaning.FLOOD
         case _:
             return Meaning.UNCERTAIN
+
+
+def _is_no_word_of_the_api(error: TelegramError) -> bool:
+    """Whether a refusal has a status of the Bot API's, and not its body (PTB makes that the cause). A
+    proxy that forbids the way is no person who has blocked the bot."""
+    of_the_api = isinstance(error, InvalidToken | Forbidden | BadRequest | Conflict)
+    return of_the_api and error.__cause__ is not None
 
 
 def _by_wording(error: TelegramError) -> Meaning:
@@ -195,6 +204,6 @@ def name_of(error: TelegramError) -> str:
     """The kind of error, without its text."""
     if isinstance(error, TurnedAway):
         return f"status {error.status} from something in front of it"
-    if isinstance(error, InvalidToken) and error.__cause__ is not None:
+    if _is_no_word_of_the_api(error):
         return "what answers is no Bot API server: look at base_url and proxy, if they are set"
     return type(error.__cause__ or error).__name__

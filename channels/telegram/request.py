@@ -15,6 +15,8 @@ from functools import partial
 from typing import Any, cast
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
@@ -23,8 +25,15 @@ _OURS = BaseRequest.DEFAULT_NONE  # the method gives no time of its own
 _IDLE_S = 5  # then a connection is closed: by us, so that Telegram does not while a request leaves
 _MOST_CLOSED = 3  # connections in a row, until that is a failure
 
+
+class NoConnection(aiohttp.ClientConnectionError):
+    """What was connected to broke off before the request could be sent: a proxy that has not put it
+    through yet, for one."""
+
+
 # There was no connection to send the request on.
 NOTHING_LEFT = (
+    NoConnection,
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientHttpProxyError,
@@ -53,6 +62,20 @@ class Patience:
     write_s: float
     upload_s: float
     read_s: float
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Tells what fails before there is a connection from what fails on it."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        try:
+            return await super().connect(req, traces, timeout)
+        except NOTHING_LEFT:
+            raise
+        except aiohttp.ClientError as error:
+            raise NoConnection(type(error).__name__) from error
 
 
 class AiohttpRequest(BaseRequest):
@@ -153,7 +176,7 @@ class AiohttpRequest(BaseRequest):
             raise NetworkError("the connections are closed")
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=_Connector(
                     limit=self._most, keepalive_timeout=_IDLE_S, ssl=self._context
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

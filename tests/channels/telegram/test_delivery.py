@@ -566,7 +566,7 @@ async def test_a_note_without_room_comes_once_before_its_part_whatever_becomes_o
     assert chat.texts == ["Again?"] * (not lost) + ["x" * 4_090]
 
 
-@pytest.mark.parametrize("status", [302, 404, 408])
+@pytest.mark.parametrize("status", [302, 400, 403, 404, 408, 409])
 async def test_what_a_proxy_has_turned_away_is_sent_later(
     server: TelegramServer, channel: TelegramChannel, chat: Chat, status: int
 ) -> None:

@@ -13,7 +13,8 @@ from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import RequestData
 from telegram.request._requestparameter import RequestParameter
 
-from channels.telegram.errors import Meaning, meaning_of
+from channels.errors import ChannelUnavailable
+from channels.telegram.errors import Meaning, delivery_failed, meaning_of
 from channels.telegram.request import AiohttpRequest, Patience
 
 FINE = b'HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{"ok": true, "result": "a"}'
@@ -69,6 +70,23 @@ async def test_what_finds_nobody_has_not_left(by_proxy: bool) -> None:
     async with requests(proxy=nobody if by_proxy else None) as request:
         root = "http://telegram.invalid" if by_proxy else nobody
         assert meaning_of(await failure(request, root)) is Meaning.NOT_SENT
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"])
+@pytest.mark.parametrize("reset", [False, True])
+async def test_what_a_proxy_does_not_put_through_has_not_left(answer: bytes, reset: bool) -> None:
+    """It refuses the way by itself, or breaks off before that is there."""
+
+    async def proxy(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await writer.drain()
+        if reset:
+            writer.transport.abort()
+
+    async with listening(proxy) as way, requests(proxy=way) as request:
+        error = await failure(request, "https://telegram.invalid")
+    assert isinstance(delivery_failed(error), ChannelUnavailable)
+    assert meaning_of(error) is Meaning.NOT_SENT
 
 
 async def test_what_gets_no_connection_in_time_has_not_left() -> None:
