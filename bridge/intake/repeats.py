@@ -16,9 +16,10 @@ FORM: Final = "limits"  # where it opens a form, that may have been closed again
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What was asked for: a command about another message or person (`/block` as a reply), or in
-    another topic or thread, is another one, whatever its words."""
+    """What was asked for, and by whom: a command about another message or person (`/block` as a reply),
+    or in another topic or thread, is another one, whatever its words."""
 
+    sender: str
     words: str
     thread: str | None
     message: str | None
@@ -27,18 +28,19 @@ class _Given:
 
 
 class Repeats:
-    """`is_one` is asked of every message but stops, in the order in which they come. Times are the
-    platform's, so that what was kept during an outage counts as it was sent."""
+    """`is_one` is asked of every message in the order in which they come. Times are the platform's, so
+    that what was kept during an outage counts as it was sent."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str, str, str], tuple[_Given, str, datetime]] = {}
+        self._last: dict[tuple[str, str, str], tuple[_Given, str, datetime]] = {}
 
     def is_one(self, message: InboundMessage, run: str = "") -> bool:
-        """Whether it is the command that the sender has given there just before, with nothing in
-        between: no message or press of theirs, and no run (`run`: the one under way) that has begun or
-        ended. The same message delivered once more is none."""
+        """Whether it is the command that was given in that chat just before by the same person, with
+        nothing in between: no message, command or press by anybody, which could have changed what it
+        does, and no run (`run`: the one under way) that has begun or ended. The same message delivered
+        once more is none."""
         address, now = message.address, message.sent_at
-        where = (address.channel, address.account, address.chat, message.sender.id)
+        where = (address.channel, address.account, address.chat)
         given = _given(message, run)
         last, event, at = self._last.pop(where, (None, "", now))
         if given is None:
@@ -60,6 +62,7 @@ def _given(message: InboundMessage, run: str) -> _Given | None:
     if command is None:
         return None
     return _Given(
+        message.sender.id,
         f"{command.name} {command.args}".strip(),
         message.address.thread,
         message.reply_to_id,

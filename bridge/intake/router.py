@@ -108,20 +108,22 @@ class Router:
             not self._overheard.is_asked(message, self._rules.of(message))
         ):
             return
+        run = self._lanes.active(place.key)
+        repeated = self._repeats.is_one(message, "" if run is None else run.run_id)
         changes = self._access.changes
         verdict = await self._access.verdict(message.address, message.sender)
         if verdict == "yes" and not _has_code(message):
             self._door.see(message)
-            await self._take(message, place, changes)
+            await self._take(message, place, changes, repeated=repeated)
         elif self._stopping.is_own_stop(message, place):
             await self._acts.take_stop(message)
         else:
             await self._meet_stranger(message, place, verdict)
 
-    async def _take(self, message: InboundMessage, place: SessionPlace, changes: int) -> None:
+    async def _take(
+        self, message: InboundMessage, place: SessionPlace, changes: int, *, repeated: bool
+    ) -> None:
         """What somebody has sent who had access when its rules had changed so often."""
-        run = self._lanes.active(place.key)
-        repeated = self._repeats.is_one(message, "" if run is None else run.run_id)
         if message.edited_command:
             if is_ours(message):
                 say = self._notices.say(message)

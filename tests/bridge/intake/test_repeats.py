@@ -45,6 +45,31 @@ def test_a_run_that_has_begun_or_ended_comes_in_between() -> None:
     assert said == [False, True, False, True, False]
 
 
+def test_whatever_anybody_sends_there_comes_in_between() -> None:
+    repeats, channel = Repeats(), FakeChannel()
+
+    def said(text: str, person: str, chat: str = "crew") -> bool:
+        return repeats.is_one(channel.message(text, person=person, chat=chat, private=False))
+
+    assert not said("/memory off", "ana")
+    assert not said("/memory on", "bo")
+    assert not said("/memory off", "ana")
+    assert not said("a question", "bo")
+    assert not said("/memory off", "ana")
+    assert not said("/memory on", "bo", chat="team")
+    assert said("/memory off", "ana"), "elsewhere is not in between"
+
+
+async def test_what_another_one_has_changed_meanwhile_is_shown(tmp_path: Path) -> None:
+    asked = (("/memory", "bo"), ("/remember the boat is Nixie", "ana"), ("/memory", "bo"))
+    async with bed(tmp_path) as it:
+        for text, person in asked:
+            await it.send(text, person=person, chat="team", private=False)
+            await it.bridge.idle()
+        assert len(it.channel.finals) == len(asked)
+        assert "Nixie" in it.channel.finals[-1]
+
+
 async def test_what_a_stop_made_possible_is_done(tmp_path: Path) -> None:
     stall = asyncio.Event()
     async with bed(tmp_path, ["One.", "Two."], stall=stall) as it:
