@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memory.markdown import versions
+from memory.markdown.earlier import earlier
 from memory.markdown.facts import (
     Fact,
     FactsRefused,
@@ -17,6 +18,7 @@ from memory.markdown.facts import (
     Lines,
     added,
     corrected,
+    facts,
     numbered,
     parse,
     removed,
@@ -70,6 +72,13 @@ class FactFiles:
         says the `same`; those of the file. Raises `FactsRefused`."""
         return await asyncio.to_thread(self._forget, self._path(scope), chosen, same)
 
+    async def earlier(
+        self, scope: str, numbers: Collection[int], corrects: Callable[[Fact], bool]
+    ) -> list[Fact]:
+        """What these entries said before, as far as earlier versions tell
+        (`memory.markdown.earlier`)."""
+        return await asyncio.to_thread(self._earlier, self._path(scope), numbers, corrects)
+
     async def undo(self, scope: str) -> tuple[Lines, Lines]:
         """Take the last change of ours back: the lines before and after. Raises `FactsRefused`: none is
         kept, or somebody has changed the file since."""
@@ -121,6 +130,14 @@ class FactFiles:
                 if after == before or replace(path, before, after):
                     return gone
         raise FactsRefused("changed")
+
+    def _earlier(
+        self, path: Path, numbers: Collection[int], corrects: Callable[[Fact], bool]
+    ) -> list[Fact]:
+        with locked(path.parent):
+            now = facts(_lines(read(path)))
+            kept = [facts(_lines(read(one.path))) for one in versions.versions(path.parent)]
+        return earlier(now, kept, numbers, corrects)
 
     def _undo_to(self, path: Path, found: str, left_as: str) -> tuple[Lines, Lines]:
         with locked(path.parent):

@@ -30,7 +30,7 @@ from memory.forgotten.resting import (
 )
 from memory.forgotten.withdrawn import replies_that_say, withdraw
 from memory.markdown.fact_files import FactFiles
-from memory.markdown.facts import FactsRefused, Line, facts
+from memory.markdown.facts import Fact, FactsRefused, Line, facts
 from memory.markdown.files import names
 from memory.markdown.folders import TRANSCRIPTS
 from memory.markdown.lines import Ref, drop, drop_saying, lines_of, said, sayings, speaker_of
@@ -92,7 +92,9 @@ class Forgetting:
         await self._check(chat, by, chosen)
         whose = await self._whose(chat, by, chosen)
         chosen += await self._same(chat, by, chosen, own=bool(whose))
-        words = [words for _, text in chosen for words in sayings(text)]
+        before = await self._earlier(chat, by, chosen)
+        told = [*(text for _, text in chosen), *(fact.text for fact in before)]
+        words = [words for text in told for words in sayings(text)]
         forgotten = Forgotten(frozenset(words), dict.fromkeys(words, whose) if whose else {})
         await self._database.write(
             lambda connection: bury(connection, chat.scope, forgotten.sayings, whose)
@@ -226,6 +228,29 @@ class Forgetting:
             if await self._is_own(chat, by, ref, text) or (not own and await by.may_change_all()):
                 found.append((ref, text))
         return found
+
+    async def _earlier(
+        self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]
+    ) -> list[Fact]:
+        """What chosen entries said before they were corrected, as far as it is theirs to forget and no
+        other entry says it still."""
+        numbers = {ref.number for ref, _ in chosen if ref.number}
+        if not numbers:
+            return []
+        corrected = await self._authors.corrected(chat)
+        found = await self._files.earlier(
+            chat.scope, numbers, lambda fact: hash_of(normalised(fact.text)) in corrected
+        )
+        known = facts(await self._files.load(chat.scope))
+        stays = [fact.text for fact in known if fact.number not in numbers]
+        kept: list[Fact] = []
+        for fact in found:
+            ref, told = Ref(FACTS, fact.number), Forgotten(frozenset(sayings(fact.text)))
+            if not any(map(told.repeats, stays)) and (
+                await self._is_own(chat, by, ref, fact.text) or await by.may_change_all()
+            ):
+                kept.append(fact)
+        return kept
 
     async def _check(self, chat: ChatScope, by: Member, chosen: Iterable[tuple[Ref, str]]) -> None:
         """Everybody may forget what they have said, and what is about them; admins everything."""

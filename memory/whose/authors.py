@@ -76,6 +76,14 @@ class Authors:
         )
         return bool(rows)
 
+    async def corrected(self, chat: ChatScope) -> frozenset[str]:
+        """The hashes of what entries were corrected to by people."""
+        rows = await self._database.read(
+            "SELECT DISTINCT hash FROM memory_changes WHERE scope = ? AND kind = 'corrected'",
+            (chat.scope,),
+        )
+        return frozenset(str(row[0]) for row in rows)
+
     async def undoable(self, run_id: str) -> list[Change]:
         """What a run has remembered or corrected: of each entry the newest change."""
         rows = await self._database.read(

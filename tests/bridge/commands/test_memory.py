@@ -109,6 +109,28 @@ async def test_memory_undo_passes_over_changes_of_which_all_was_forgotten(tmp_pa
         assert "no change" in await say(it, "/memory undo")
 
 
+def _earlier_versions(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.rglob("MEMORY.0*.md"))
+
+
+@pytest.mark.parametrize("where", [{}, {"chat": "team", "private": False}])
+async def test_what_an_entry_said_before_its_correction_is_forgotten_with_it(
+    tmp_path: Path, where: dict[str, object]
+) -> None:
+    right = {"text": "Ana earns 4000 euros", "replaces": 1}
+    async with bed(tmp_path, [calls(("c1", "remember", right)), "Noted."]) as it:
+        await say(it, "/remember Ana earns 3000 euros", **where)
+        await say(it, "/remember Ana has a boat", **where)
+        await say(it, "Ana earns 4000 euros now, correct that", **where)
+        await say(it, "/forget 1", **where)
+        kept = _earlier_versions(tmp_path)
+        assert kept
+        assert "000" not in kept
+        undone = await say(it, "/memory undo", person="owner", **where)
+        assert "**2** Ana has a boat" in undone
+        assert "000" not in undone
+
+
 async def press(it: Bed, label: str, *, person: str = "ana") -> str:
     """Press a button; the notice, or what is said beside it."""
     reply = next(r for r in reversed(it.channel.replies) if label in _labels(r))
