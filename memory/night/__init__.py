@@ -1,6 +1,8 @@
 """What a night may do to `MEMORY.md` (`memory.consolidate` decides).
 
 - `proposal`: what the model is asked, and what it proposes
-- `alike`: whether two entries say the same
+- `gate`: whether a change is made, and what the entries are then; `judged`: what it
+  is given, and what it says
+- `alike`: whether two entries say the same; `against`: whether one takes the other's place
 - `nights`: what has been read of the day files, and how the newest night went
 """

@@ -8,12 +8,21 @@ from datetime import date, timedelta
 from typing import Final
 
 from memory.markdown.facts import EARLIER, Fact
-from memory.text.telling import denies, sequence, telling
+from memory.text.telling import denies, sequence, stem, telling
 from memory.text.words import words
 
 FEW: Final = 2  # words that tell the same in whatever order they stand
 _OBJECTS: Final = frozenset({"me", "us", "mich", "mir", "uns"})
 OVER_AFTER: Final = timedelta(days=7)  # that the last date of an entry is past
+_SELF: Final = (["i"], ["ich"], ["我"])
+_ARTICLES: Final = frozenset(("a", "an", "the"))
+_GOING_ON: Final = tuple(
+    [stem(word)]
+    for word in words(
+        "and with in on at since from for because every und mit seit bei auf weil et avec depuis chez"
+        " y con en desde 和 与 跟"
+    )
+)
 _PART = re.compile(r"[.;,:。；，：、]+|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -61,6 +70,32 @@ def saying(text: str, who: str) -> list[str]:
 def current(text: str) -> str:
     """An entry without what it said before it was corrected."""
     return EARLIER.sub("", text)
+
+
+def loses_words(entry: str, text: str) -> bool:
+    """Whether `text` in its place leaves out words of what it says, or of what it said before."""
+    found = EARLIER.search(entry)
+    said = telling(current(entry)) | telling(found[1] if found else "")
+    return not said <= telling(text)
+
+
+def goes_on(text: str, known: str, who: str) -> bool:
+    """Whether a text says all that a known one says, in its words, and then goes on with more of the
+    same: `likes tea`, `likes tea in the morning`. Not `has a dog`, `has a dog allergy`."""
+    said, first = _stems(text, who), _stems(known, who)
+    return (
+        bool(telling(known) - telling(who))
+        and said[: len(first)] == first
+        and said[len(first) :][:1] in _GOING_ON
+        and denies(text) == denies(known)
+    )
+
+
+def _stems(text: str, who: str) -> list[str]:
+    """The words as said by `who`, by their stems, without articles."""
+    said = saying(text, who)
+    said = said[1:] if said[:1] in _SELF else said
+    return [stem(word) for word in said if word not in _ARTICLES]
 
 
 def holds(text: str, other: str) -> bool:

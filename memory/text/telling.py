@@ -179,16 +179,16 @@ def denies(text: str) -> bool:
 def turned(text: str, sources: Iterable[str]) -> bool:
     """Whether the text denies what none of the sources denies, or states all that a clause of them
     denies and no other states."""
-    clauses = [(_telling(part), denies(part)) for each in sources for part in _clauses(each)]
-    if denies(text) and not any(denied for _, denied in clauses):
+    stated = [(_telling(part), denies(part)) for each in sources for part in clauses(each)]
+    if denies(text) and not any(denied for _, denied in stated):
         return True
-    return any(_turned(_telling(part), denies(part), clauses) for part in _clauses(text))
+    return any(_turned(_telling(part), denies(part), stated) for part in clauses(text))
 
 
 def _turned(
-    about: frozenset[str], denied: bool, clauses: Sequence[tuple[frozenset[str], bool]]
+    about: frozenset[str], denied: bool, stated: Sequence[tuple[frozenset[str], bool]]
 ) -> bool:
-    near = [(about & other, how) for other, how in clauses if denied or other <= about]
+    near = [(about & other, how) for other, how in stated if denied or other <= about]
     most = max((len(shared) for shared, _ in near), default=0)
     return most > 0 and denied not in {how for shared, how in near if len(shared) == most}
 
@@ -197,7 +197,8 @@ def _telling(text: str) -> frozenset[str]:
     return telling(text) - _LIGHT
 
 
-def _clauses(text: str) -> Sequence[str]:
+def clauses(text: str) -> Sequence[str]:
+    """Its parts, each of which states or denies something by itself."""
     return [part for part in _CLAUSE.split(text) if part.strip()]
 
 

@@ -95,6 +95,134 @@ def test_entries_of_two_people_stay_two_and_a_part_without_a_date_is_never_over(
     assert texts == [PARTLY]
 
 
+THINGS = ("apples", "hiking", "chess", "opera", "sailing")
+MORE = ("pears", "boxing", "bridge", "ballet", "rowing")
+YET_MORE = ("figs", "cycling", "golf", "theatre", "diving")
+
+
+def test_a_model_that_corrects_all_in_two_nights_takes_nothing_from_what_was_known() -> None:
+    """Who likes pears likes apples still: it is added."""
+    lines = memory(*(f"Ana likes {thing}" for thing in THINGS))
+    for things in (MORE, YET_MORE):
+        told = night(lines, *(note(f"Ana likes {thing}") for thing in things), lost=1)
+        wrong = [
+            Change("correct", (n + 1,), f"Ana likes {thing}", sources=(n,))
+            for n, thing in enumerate(things)
+        ]
+        lines, applied = apply(lines, wrong, told)
+        assert (applied.count("add"), applied.count("correct"), applied.lost) == (5, 0, 0)
+    texts = [entry.text for entry in facts(lines)]
+    assert texts == [f"Ana likes {thing}" for thing in (*THINGS, *MORE, *YET_MORE)]
+
+
+def test_corrections_that_push_words_out_take_from_what_a_night_may_lose() -> None:
+    """Beyond that the newer facts stand beside the entries; those that lose nothing are made."""
+    lines = memory("Ana lives in Rome (before 2026-11-01: Ana lives in Berlin)", "Desk is d1")
+    told = night(lines, note("Ana lives in Oslo"), note("the desk is d2"), lost=1)
+    changes = [
+        Change("correct", (1,), "Ana lives in Oslo", sources=(0,)),
+        Change("correct", (2,), "The desk is d2", sources=(1,)),
+    ]
+    lines, applied = apply(lines, changes, told)
+    assert (applied.count("correct"), applied.lost) == (2, 1)
+    told = night(lines, note("Ana lives in Bonn"), note("the desk is d3"), lost=1)
+    changes = [
+        Change("correct", (1,), "Ana lives in Bonn", sources=(0,)),
+        Change("correct", (2,), "The desk is d3", sources=(1,)),
+    ]
+    lines, applied = apply(lines, changes, told)
+    assert (applied.count("correct"), applied.count("add"), applied.lost) == (1, 1, 1)
+    assert [entry.text for entry in facts(lines)] == [
+        "Ana lives in Bonn (before 2026-11-30: Ana lives in Oslo)",
+        "The desk is d2 (before 2026-11-30: Desk is d1)",
+        "The desk is d3",
+    ]
+    lines = memory("Likes tea", "Likes green tea", "Lives in Rome (before 2026-11-01: In Berlin)")
+    moves = Change("correct", (3,), "Lives in Bonn", sources=(0,))
+    told = night(lines, note("I live in Bonn now"), lost=1)
+    _, applied = apply(lines, [moves, Change("drop", (1,))], told)
+    assert [done.change.kind for done in applied.done] == ["add", "drop"], (
+        "that is taken off before"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "said", "text"),
+    [
+        ("Ana likes tea", "I don't like tea any more", "Ana does not like tea"),
+        ("The logo is red", "we decided: the logo is blue, not red", "The logo is blue"),
+        ("Ana drinks coffee", "Ana drinks tea instead of coffee", "Ana drinks tea"),
+        ("Standup on Monday at 9", "the standup moved to 10", "Standup on Monday at 10"),
+        ("Ana's phone number is 123", "my phone number is 456", "Ana's phone number is 456"),
+        ("Ana works at Acme as a nurse", "I work at Globex", "Ana works at Globex"),
+        ("Ana住在北京", "我现在住在上海", "Ana住在上海"),
+    ],
+)
+def test_what_is_against_an_entry_takes_its_place(entry: str, said: str, text: str) -> None:
+    texts, _ = judged(memory(entry), Change("correct", (1,), text, sources=(0,)), note(said))
+    assert texts == [f"{text} (before 2026-11-30: {entry})"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said", "text"),
+    [
+        ("Ana likes tea", "I now like coffee too", "Ana likes coffee"),
+        ("Ana likes tea", "I do not like coffee", "Ana does not like coffee"),
+        ("Ana has a cat", "I have a dog and a black cat", "Ana has a dog and a black cat"),
+        ("Ana lives in Berlin", "my brother lives in Rome", "Ana's brother lives in Rome"),
+        ("Ana lives in Berlin", "my brother moved to Rome", "Ana's brother lives in Rome"),
+        ("Ana likes tea", "my mother does not like tea", "Ana's mother does not like tea"),
+        ("Ana speaks French", "I work now; I speak German", "Ana speaks German"),
+        ("Ana喜欢茶", "我也喜欢酒", "Ana喜欢酒"),
+    ],
+)
+def test_what_stands_beside_an_entry_is_added(entry: str, said: str, text: str) -> None:
+    told = note(said)
+    texts, applied = judged(memory(entry), Change("correct", (1,), text, sources=(0,)), told)
+    assert texts == [entry, text]
+    assert applied.not_done == ()
+
+
+@pytest.mark.parametrize("kind", ["add", "correct"])
+def test_an_entry_that_goes_on_with_a_known_one_takes_its_place(kind: str) -> None:
+    lines = memory("Likes tea", "Lives in Rome (before 2026-11-01: Lives in Berlin)")
+    made = lines
+    for number, text in ((1, "Ana likes tea in the morning"), (2, "Lives in Rome since May")):
+        numbers = (number,) if kind == "correct" else ()
+        change = Change(kind, numbers, text, sources=(0,))  # type: ignore[arg-type]
+        made, applied = apply(made, [change], night(made, note(text)))
+        assert (applied.count("merge"), applied.lost) == (1, 0)
+    assert [entry.text for entry in facts(made)] == [
+        "Ana likes tea in the morning",
+        "Lives in Rome since May (before 2026-11-01: Lives in Berlin)",
+    ]
+    _, applied = apply(
+        made,
+        [Change("add", text="Ana likes tea", sources=(0,))],
+        night(made, note("tea, I like tea")),
+    )
+    assert [each.fault for each in applied.not_done] == ["known"], "it is said already"
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ("Has a dog", "Has a dog allergy"),
+        ("Trusts Bo", "Trusts Bo's sister"),
+        ("Letter to Bo", "Letter from Bo and Eve"),
+        ("Eats meat", "Eats meat on no day"),
+    ],
+)
+def test_an_entry_does_not_give_way_to_one_that_only_begins_like_it(entry: str, text: str) -> None:
+    change = Change("add", text=text, sources=(0,))
+    texts, _ = judged(memory(entry), change, note(text))
+    assert texts == [entry, text]
+    lines, _ = added(memory(), DAY, "Bo", "Likes tea")
+    change = Change("add", text="Likes tea in the morning", sources=(0,))
+    texts, _ = judged(lines, change, note("likes tea in the morning"))
+    assert len(texts) == 2, "of another person"
+
+
 def test_a_newer_fact_always_lands_beside_one_earlier_text() -> None:
     """However often an entry is corrected, and however long it is."""
     place = "on the floor of the north building by the river and the old bridge with the green door"
@@ -343,6 +471,24 @@ def test_no_proposal_loses_a_durable_fact_or_revives_a_forgotten_one(
         assert any(_says(other, text) for other in after), text
     assert not any(FORGOTTEN.covers(text) and text not in known for text in after)
     assert parse(render(made)) == made
+
+
+@given(
+    st.lists(sayings, max_size=8, unique_by=normalised),
+    st.lists(st.lists(changes, max_size=6), min_size=2, max_size=3),
+    st.lists(sayings, min_size=3, max_size=3),
+)
+def test_in_nights_that_may_lose_nothing_no_change_loses_anything(
+    known: list[str], proposals: list[list[Change]], said: list[str]
+) -> None:
+    lines = memory(*known)
+    for proposed in proposals:
+        told = night(lines, *(note(text) for text in said), lost=0)
+        with suppress(ProposalRefused):
+            lines, _ = apply(lines, proposed, told)
+    after = [entry.text for entry in facts(lines)]
+    for text in known:
+        assert any(_says(other, text) for other in after), text
 
 
 def _says(text: str, fact: str) -> bool:
