@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from bridge.intake.repeats import WITHIN, Repeats
+from bridge.intake.repeats import Repeats
 from channels.base import Sender
 from channels.testing import FakeChannel
 from tests.bridge.bed import bed
@@ -20,7 +20,9 @@ def test_what_is_a_repeat() -> None:
     assert not repeats.is_one(first)
     assert not repeats.is_one(first), "the same message once more"
     assert repeats.is_one(later)
-    assert not repeats.is_one(replace(later, event="x", sent_at=first.sent_at + WITHIN))
+    assert not repeats.is_one(
+        replace(later, event="x", sent_at=first.sent_at + timedelta(seconds=30))
+    )
     assert not repeats.is_one(channel.message("/limits text", person="bo"))
     for text in ("/limits", "/limits text", "A question", "/limits text", "/undo", "/undo"):
         assert not repeats.is_one(channel.message(text)), "something came in between"
