@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memory.costs.usage_report import UsageSum
 
 DAYS = 30  # without --since
-_COLUMNS = ("calls", "read", "cached", "written", "cost_usd", "unpriced", "estimated")
+_COLUMNS = ("calls", "read", "cached", "written", "cost_usd", "unpriced", "estimated", "running")
 
 
 def show(options: Options) -> int:
@@ -61,7 +61,8 @@ def _since(written: str) -> datetime:
 def _row(one: UsageSum) -> list[str]:
     cost = f"{one.cost_microusd / 1_000_000:.4f}"
     counts = (one.calls, one.read, one.cached, one.written)
-    return [one.name, *map(str, counts), cost, str(one.unpriced), str(one.estimated)]
+    rest = (one.unpriced, one.estimated, one.running)
+    return [one.name, *map(str, counts), cost, *map(str, rest)]
 
 
 def _table(by: str, sums: Sequence[UsageSum]) -> str:
@@ -86,7 +87,8 @@ def _json(by: str, sums: Sequence[UsageSum]) -> str:
 
 def _values(one: UsageSum) -> list[object]:
     counts = (one.calls, one.read, one.cached, one.written)
-    return [one.name, *counts, one.cost_microusd / 1_000_000, one.unpriced, one.estimated]
+    cost = one.cost_microusd / 1_000_000
+    return [one.name, *counts, cost, one.unpriced, one.estimated, one.running]
 
 
 _WRITERS: dict[str, Callable[[str, Sequence[UsageSum]], str]] = {

@@ -26,7 +26,7 @@ GROUPS: Final = {
 class UsageSum:
     """One line of the report. Tokens: `read` anew, from the cache (`cached`), and `written`.
     `cost_microusd`: of the calls that have a price; `unpriced`: how many have none; `estimated`: how
-    many were counted by estimate."""
+    many were counted by estimate; `running`: how many go on, and count with what they may use."""
 
     name: str
     calls: int
@@ -36,6 +36,7 @@ class UsageSum:
     cost_microusd: int
     unpriced: int
     estimated: int
+    running: int
 
 
 class UsageReport:
@@ -51,7 +52,7 @@ class UsageReport:
             f"SELECT {what}, COUNT(*), SUM(u.input_tokens + u.cache_write_tokens),"  # noqa: S608
             " SUM(u.cache_read_tokens), SUM(u.output_tokens),"
             " COALESCE(SUM(u.cost_microusd), 0) AS cost, SUM(u.cost_microusd IS NULL),"
-            " SUM(u.estimated)"
+            " SUM(u.estimated), SUM(u.outcome = 'reserved')"
             " FROM usage u LEFT JOIN sessions s ON s.id = u.session_id WHERE u.created_at >= ?"
             f" GROUP BY {what} ORDER BY cost DESC, 2 DESC, 1",
             (stamp(since),),

@@ -29,6 +29,7 @@ async def used(path: Path) -> None:
         ("-1", "bo", "main", 30_000),
         ("-2", "ana", "free", None),
     ):
+        outcome = "reserved" if person == "bo" else "completed"
         place = SessionPlace(f"telegram:1:{chat}", "telegram", "1", chat, None)
         session = await conversations.open(place)
         row = UsageRow(
@@ -38,7 +39,7 @@ async def used(path: Path) -> None:
             person,
             model,
             "answer",
-            "completed",
+            outcome,
             Usage(10, 5, 3, estimated=cost is None),
             cost,
         )
@@ -63,6 +64,7 @@ def test_what_cost_most_comes_first(options: Options, capsys: pytest.CaptureFixt
     assert first["chat"] == "telegram:-1"
     assert (first["calls"], first["read"], first["cached"], first["written"]) == (2, 20, 6, 10)
     assert (first["cost_usd"], first["unpriced"]) == (0.1, 0)
+    assert (first["estimated"], first["running"], second["running"]) == (0, 1, 0)
     assert (second["cost_usd"], second["unpriced"], second["estimated"]) == (0.0, 1, 1)
 
 
