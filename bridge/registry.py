@@ -13,6 +13,7 @@ from channels.base import Channel
 from memory.chats.reach import Chats
 from memory.connected import Connected
 from memory.database import Database
+from memory.policies import PolicyStore
 from memory.unread import UnreadPlaces
 
 
@@ -30,7 +31,7 @@ def build_channels(
         from channels.slack.channel import SlackChannel
 
         unread, connected = UnreadPlaces(database), Connected(database)
-        places = SlackPlaces(chats, policies, unread, connected)
+        places = SlackPlaces(chats, policies, PolicyStore(database), unread, connected)
         channels["slack"] = SlackChannel(config.channels.slack, places=places)
     return channels
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bridge.limits.keys import ANSWER_WHEN
-from bridge.limits.policies import ChatPolicies
+from bridge.limits.kinds import Known
+from bridge.limits.policies import ChatPolicies, places_of
+from bridge.limits.reading import read
 from channels.base import Address
 from channels.errors import NotStored
 from channels.slack.catch_up import KnownPlace
 from memory.chats.reach import ChatPlace, Chats
 from memory.connected import Connected
 from memory.errors import StoreError
+from memory.policies import PolicyPlace, PolicyStore
 from memory.unread import KnownPlace as Stored
 from memory.unread import UnreadPlaces
 
 CHANNEL = "slack"
+_EVERY = "every_message"
+_MOST_CHANGES = 50  # of one place within a minute
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +31,19 @@ class SlackPlaces:
     """`channels.slack.catch_up.Places`, of the store."""
 
     def __init__(
-        self, chats: Chats, policies: ChatPolicies, unread: UnreadPlaces, connected: Connected
+        self,
+        chats: Chats,
+        policies: ChatPolicies,
+        changes: PolicyStore,
+        unread: UnreadPlaces,
+        connected: Connected,
     ) -> None:
         self._chats = chats
         self._policies = policies
+        self._changes = changes
         self._unread = unread
         self._connected = connected
+        self._started = datetime.now(UTC)
 
     async def known(self, team: str, most: int) -> list[KnownPlace]:
         """Direct messages and threads, and channels in which each message is a question. What was said
@@ -51,12 +63,10 @@ class SlackPlaces:
                 continue
             channels[one.chat] = None
             if one.thread is not None:
-                every = since if await self._answers_all(team, one.chat, one.thread) else None
+                every = await self._answers_all(team, one.chat, one.thread, since)
                 found.append(KnownPlace(one.chat, one.thread, one.newest, every))
-        if since is None:
-            return found
-        of_all = [chat for chat in channels if await self._answers_all(team, chat, None)]
-        return [*found, *(KnownPlace(chat, None, since, since) for chat in of_all)]
+        of_all = [(chat, await self._answers_all(team, chat, None, since)) for chat in channels]
+        return [*found, *(KnownPlace(chat, None, at, at) for chat, at in of_all if at is not None)]
 
     async def leave(self, team: str, unread: Sequence[KnownPlace]) -> None:
         """Raises `NotStored`."""
@@ -78,7 +88,29 @@ class SlackPlaces:
         """When this folder was made of a backup."""
         return await self._unread.restored_at()
 
-    async def _answers_all(self, team: str, chat: str, thread: str | None) -> bool:
+    async def _answers_all(
+        self, team: str, chat: str, thread: str | None, since: datetime | None
+    ) -> datetime | None:
+        """From when on, at or after `since`, each message there is a question; None: none is."""
+        if since is None:
+            return None
         address = Address(CHANNEL, team, chat, thread, private=False)
         await self._policies.read(address)
-        return self._policies.of(address, "")[ANSWER_WHEN] == "every_message"
+        if self._policies.of(address, "")[ANSWER_WHEN] != _EVERY:
+            return None
+        return max([await self._begun(place, since) for place in places_of(address)])
+
+    async def _begun(self, place: PolicyPlace, since: datetime) -> datetime:
+        """When the lines of the place began to say so, if that was after `since` and before this start:
+        the connection is noted once a minute, and what was said until then was judged by others."""
+        for change in await self._changes.changes(place, _MOST_CHANGES):
+            at = datetime.fromisoformat(change.at)
+            if at <= since:
+                break
+            says, said = (
+                read(text.encode(), Known()).values.get(ANSWER_WHEN.name) == _EVERY
+                for text in (change.after, change.before)
+            )
+            if at < self._started and says and not said:
+                return at
+        return since
