@@ -23,8 +23,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import json_repair
-
 from agent import lenient_json
 from agent.messages import JsonObject, JsonValue, ToolUseBlock
 from agent.provider import Completed
@@ -150,6 +148,8 @@ def _mend(raw: str, spec: ToolSpec) -> JsonObject | None:
 
 def _is_mended(text: str, written: JsonObject) -> bool:
     """Whether `json_repair` reads the text alike, down to the order of keys and every letter."""
+    import json_repair  # with the first slip: most models make none, and it takes a megabyte
+
     try:
         mended: object = json_repair.loads(text, skip_json_loads=True)
         # Through JSON, as json_repair leaves the halves of a surrogate pair apart.
