@@ -15,9 +15,6 @@ _UNSEEN_RANGES = (
     *((0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
     *((0xFFFC, 0xFFFC), (0xE0000, 0xE0FFF)),
 )
-_UNSEEN: Final = frozenset(
-    code for first, last in _UNSEEN_RANGES for code in range(first, last + 1)
-)
 _MOST_SPELLED_OUT = 20
 _CONTROLS: Final = {code: None for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
@@ -55,7 +52,7 @@ def is_visible(text: str) -> bool:
     return any(
         not sign.isspace()
         and unicodedata.category(sign) not in _UNSEEN_KINDS
-        and ord(sign) not in _UNSEEN
+        and not any(first <= ord(sign) <= last for first, last in _UNSEEN_RANGES)
         for sign in text
     )
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 from telegram.ext import ExtBot
-from telegram.request import HTTPXRequest
 
 from channels.telegram.limiter import Limiter, Urgency
 from channels.telegram.moves import Moves
@@ -18,8 +16,7 @@ from channels.telegram.settings import TelegramSettings
 DEFAULT_BASE_URL = "https://api.telegram.org"
 
 # Seconds. Reading is long for sending, since giving up too early leaves a reply uncertain.
-_CONNECT_S = 10.0
-_SENDING = Patience(connect_s=_CONNECT_S, write_s=20.0, upload_s=60.0, read_s=20.0)
+_PATIENCE = Patience(connect_s=10.0, write_s=20.0, upload_s=60.0, read_s=20.0)
 _CONNECTIONS = 64
 
 Bot = ExtBot[Urgency]
@@ -31,7 +28,7 @@ class Api:
     alone. Both are open from the start; `aclose` closes them."""
 
     bot: Bot
-    polling: HTTPXRequest
+    polling: AiohttpRequest
     sending: AiohttpRequest
     moves: Moves
 
@@ -49,12 +46,8 @@ def build_api(settings: TelegramSettings) -> Api:
     root = (settings.base_url or DEFAULT_BASE_URL).rstrip("/")
     context = httpx.create_ssl_context()  # shared: loading the certificates takes 20 ms
     proxy = settings.proxy.get_secret_value() if settings.proxy is not None else None
-    sending = AiohttpRequest(context, _SENDING, most=_CONNECTIONS, proxy=proxy)
-    # Neither proxies nor anything else from the environment: that is not our configuration.
-    own: dict[str, Any] = {"verify": context, "trust_env": False}
-    polling = HTTPXRequest(
-        connection_pool_size=1, connect_timeout=_CONNECT_S, proxy=proxy, httpx_kwargs=own
-    )
+    sending = AiohttpRequest(context, _PATIENCE, most=_CONNECTIONS, proxy=proxy)
+    polling = AiohttpRequest(context, _PATIENCE, most=1, proxy=proxy)
     moves = Moves()
     bot: Bot = ExtBot(
         settings.token.get_secret_value(),

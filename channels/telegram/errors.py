@@ -1,6 +1,6 @@
 """What Telegram's refusals mean: the one place that reads their wording.
 
-Our texts never repeat what PTB or httpx say about a connection or a token: those may hold the
+Our texts never repeat what PTB or aiohttp say about a connection or a token: those may hold the
 token, which is part of every URL of the Bot API. Telegram's own descriptions of a refused request
 hold none.
 """
@@ -11,7 +11,6 @@ import re
 from datetime import timedelta
 from enum import Enum, auto
 
-import httpx
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -92,13 +91,6 @@ _WORDINGS: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_NOTHING_LEFT = (
-    *NOTHING_LEFT,  # of all but getUpdates
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-)
 _TOO_LARGE = 413
 _TOO_MANY = re.compile(r"too many requests(?:: retry after (\d+))?", re.IGNORECASE)
 
@@ -120,7 +112,7 @@ def meaning_of(error: TelegramError) -> Meaning:
             return Meaning.WEBHOOK if "webhook" in error.message.lower() else Meaning.CONFLICT
         case Forbidden() | BadRequest():
             return _by_wording(error)
-        case NetworkError() if isinstance(error.__cause__, _NOTHING_LEFT):
+        case NetworkError() if isinstance(error.__cause__, NOTHING_LEFT):
             return Meaning.NOT_SENT
         case NetworkError() if _TOO_MANY.search(error.message):
             return Meaning.FLOOD

@@ -80,7 +80,7 @@ class TelegramSettings(BaseModel):
     @field_validator("proxy")
     @classmethod
     def _is_a_proxy(cls, proxy: SecretStr | None) -> SecretStr | None:
-        """Reject what httpx would refuse at start (its message would repeat the password)."""
+        """Reject what aiohttp would refuse at start (its message would repeat the password)."""
         if proxy is not None and not proxy.get_secret_value().startswith(("http://", "https://")):
             raise ValueError("must begin with http:// or https://")
         return proxy

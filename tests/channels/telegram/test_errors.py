@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest.mock import Mock
 
-import httpx
+import aiohttp
 import pytest
 from telegram.error import (
     BadRequest,
@@ -28,10 +29,11 @@ from channels.telegram.errors import (
 )
 
 URL = "https://api.telegram.org/bot123456:SECRET/sendMessage"
+NO_PROXY = aiohttp.ClientHttpProxyError(Mock(real_url=URL), (), status=502, message=URL)
 
 
 def caused_by(cause: Exception, error: TelegramError | None = None) -> TelegramError:
-    made = error or NetworkError(f"httpx.{type(cause).__name__}: {cause}")
+    made = error or NetworkError(f"{type(cause).__name__}: {cause}")
     made.__cause__ = cause
     return made
 
@@ -59,9 +61,9 @@ def test_a_bad_request_is_told_by_its_words(description: str, meaning: Meaning) 
 
 
 def test_connect_errors_never_left_and_read_errors_are_uncertain() -> None:
-    for cause in (httpx.ConnectError(URL), httpx.ConnectTimeout(URL), httpx.PoolTimeout(URL)):
+    for cause in (aiohttp.ConnectionTimeoutError(URL), NO_PROXY):
         assert meaning_of(caused_by(cause)) is Meaning.NOT_SENT
-    for cause in (httpx.ReadTimeout(URL), httpx.WriteError(URL), httpx.RemoteProtocolError(URL)):
+    for cause in (aiohttp.SocketTimeoutError(URL), aiohttp.ServerDisconnectedError(URL)):
         assert meaning_of(caused_by(cause, TimedOut())) is Meaning.UNCERTAIN
     assert meaning_of(NetworkError("Bad Gateway")) is Meaning.UNCERTAIN
     assert meaning_of(TelegramError("Invalid server response")) is Meaning.UNCERTAIN
@@ -80,8 +82,8 @@ def test_floods_tell_their_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     "error",
     [
         InvalidToken("The token `123456:SECRET` was rejected by the server."),
-        caused_by(httpx.ConnectError(URL)),
-        caused_by(httpx.ReadTimeout(URL)),
+        caused_by(NO_PROXY),
+        caused_by(aiohttp.SocketTimeoutError(URL)),
         NetworkError(f"Unknown error in HTTP implementation: InvalidURL({URL!r})"),
         Conflict("Conflict: terminated by other getUpdates request"),
     ],
