@@ -34,7 +34,7 @@ from memory.tombstones import Forgotten, Tombstones
 log = logging.getLogger(__name__)
 
 MOST_REFUSED = (
-    3  # nights in a row whose proposals for the same notes are refused; then they are passed
+    3  # nights in a row of which nothing comes for the same notes; then they are passed over
 )
 LEAST_LOST = 1  # entries that may always go, however few there are
 
@@ -52,10 +52,12 @@ class NightStores:
 
 @dataclass(slots=True)
 class _Progress:
-    """One night so far. `lost`: entries that are gone."""
+    """One night so far. `before`: entries that there were; `failures`: nights in a row of which nothing
+    came, if nothing comes of this one; `lost`: entries that are gone or say less."""
 
     night: Night
     before: int
+    failures: int
     lost: int = 0
 
     def take(self, applied: Applied, found: str, left_as: str) -> None:
@@ -105,23 +107,28 @@ class Consolidation:
         stores = self._stores
         newest = await stores.nights.newest(scope)
         failures = newest.failures if newest is not None else 0
+        failing = newest.failures_with(day) if newest is not None else 1
         unread = await stores.nights.unread(scope, day)
         before = len(facts(await stores.files.load(scope)))
-        progress = _Progress(Night(day, "same", failures=failures), before)
+        progress = _Progress(Night(day, "same", failures=failures), before, failing)
         try:
             await self._read(scope, session, unread, zone, progress)
         except PutOff as error:
             return replace(progress.night, outcome="put_off", reason=str(error))
         except CallFailed as error:
             log.info("the memory of %s stays as it is: %s", scope, error)
-            failures = progress.night.failures + isinstance(error, CutOff)
+            cut = isinstance(error, CutOff)
+            failures = progress.failures if cut else progress.night.failures
             reason = str(error)[:200]
             return replace(progress.night, outcome="failed", reason=reason, failures=failures)
         except ProposalRefused as error:
-            return await self._refused(scope, unread, error, progress.night)
+            failures = progress.failures
+            return replace(progress.night, outcome="refused", reason=error.why, failures=failures)
         await stores.nights.read(scope, [(part, len(part.data)) for part in unread])
         night = replace(progress.night, failures=0)
-        return replace(night, outcome="changed") if _changes(night) else night
+        if _changes(night):
+            return replace(night, outcome="changed")
+        return replace(night, outcome="refused") if night.passed else night
 
     async def _read(
         self,
@@ -131,36 +138,45 @@ class Consolidation:
         zone: tzinfo,
         progress: _Progress,
     ) -> None:
-        """Ask about all notes in pieces, smaller ones where an answer was cut off. A single note whose
-        answer is cut off night after night is passed over: its day file keeps it. Raises as `_ask`."""
+        """Ask about all notes in pieces, smaller ones where an answer was cut off. A piece of which
+        nothing comes night after night is passed over, of answers that are cut off a single note: its
+        day file keeps it. Raises as `_ask`."""
         left = [note for part in unread for note in part.notes]
         most = MOST_NOTES
         while left:
             piece = (await self._piece(scope, left))[:most]
             try:
                 await self._ask(scope, session, piece, zone, progress)
-            except CutOff:
-                if len(piece) > 1:
+            except (CutOff, ProposalRefused) as error:
+                if isinstance(error, CutOff) and len(piece) > 1:
                     most = len(piece) // 2
                     continue
-                if progress.night.failures + 1 < MOST_REFUSED:
-                    raise
-                progress.night = replace(progress.night, failures=0)
+                await self._in_vain(scope, piece, progress, error)
             left, most = left[len(piece) :], min(MOST_NOTES, 2 * most)
             await self._stores.nights.read(scope, _read_until(unread, piece[-1]))
 
-    async def _refused(
-        self, scope: str, unread: Sequence[Unread], error: ProposalRefused, night: Night
-    ) -> Night:
-        """The file stays. Notes that come to nothing night after night are passed over: they stay in
-        their day files."""
-        log.warning("the memory of %s: a proposal is refused: %s", scope, error.why)
-        await self._note_changes(scope, night.day, [f"- refused: {error.why.replace('_', ' ')}"])
-        failures = night.failures + 1
-        if failures >= MOST_REFUSED:
-            await self._stores.nights.read(scope, [(part, len(part.data)) for part in unread])
-            failures = 0
-        return replace(night, outcome="refused", reason=error.why, failures=failures)
+    async def _in_vain(
+        self,
+        scope: str,
+        notes: Sequence[Note],
+        progress: _Progress,
+        error: CutOff | ProposalRefused,
+    ) -> None:
+        """Nothing came of these notes: the file stays. That is said, and when it was so night after
+        night they no longer hold up the others. Raises the error when it was not."""
+        night, rows = progress.night, list[str]()
+        if isinstance(error, ProposalRefused):
+            log.warning("the memory of %s: a proposal is refused: %s", scope, error.why)
+            rows.append(f"- refused: {error.why.replace('_', ' ')}")
+        if progress.failures >= MOST_REFUSED:
+            days = ", ".join(sorted({note.day.isoformat() for note in notes}))
+            rows.append(f"- passed over: {len(notes)} of the notes of {days}, which stay there")
+        await self._note_changes(scope, night.day, rows)
+        if progress.failures < MOST_REFUSED:
+            raise error
+        passed = night.passed + len(notes)
+        progress.night = replace(night, failures=0, passed=passed, reason=str(error)[:200])
+        progress.failures = 1
 
     async def _piece(self, scope: str, notes: Sequence[Note]) -> Sequence[Note]:
         """As many notes as the model can read beside the entries."""

@@ -25,9 +25,10 @@ EDITED_WITHIN = timedelta(
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """How the newest night of a scope went. `failures`: refused proposals in a row. `found`, `left_as`:
-    digests of `MEMORY.md` before its first change and after its last (`memory.markdown.versions`);
-    empty where it made none, or somebody else one in between."""
+    """How the newest night of a scope went. `failures`: nights in a row of which nothing came;
+    `passed`: notes that were passed over for that. `found`, `left_as`: digests of `MEMORY.md` before
+    its first change and after its last (`memory.markdown.versions`); empty where it made none, or
+    somebody else one in between."""
 
     day: date
     outcome: Outcome
@@ -37,8 +38,14 @@ class Night:
     corrected: int = 0
     dropped: int = 0
     failures: int = 0
+    passed: int = 0
     found: str = ""
     left_as: str = ""
+
+    def failures_with(self, day: date) -> int:
+        """How many there are with one that fails on that day: tries of one day count once."""
+        tried = self.day == day and self.outcome in ("refused", "failed") and self.failures > 0
+        return self.failures + (not tried)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -136,6 +143,7 @@ class Nights:
 
         def op(connection: sqlite3.Connection) -> None:
             owed, found, left_as = night.counts, night.found, night.left_as
+            passed_owed = night.passed
             changed_day, changed_at = (day, at) if any(owed) else ("", "")
             earlier = connection.execute(
                 "SELECT * FROM nights WHERE scope = ?", (scope,)
@@ -147,18 +155,20 @@ class Nights:
             elif earlier is not None:
                 together = not earlier["told"] or earlier["changed_day"] == day
                 found = earlier["found"] if together and found == earlier["left_as"] else found
+            if earlier is not None:
+                passed_owed += int(earlier["passed_owed"])
             if earlier is not None and not earlier["told"]:
                 owed = _sum(owed, _owed(earlier["owed"]))
             values = (
                 *(scope, day, at, night.outcome, night.reason, *night.counts, night.failures),
                 *(int(scope == SHARED or not any(owed)), found, left_as),
-                *(json.dumps(owed), changed_day, changed_at),
+                *(json.dumps(owed), changed_day, changed_at, night.passed, passed_owed),
             )
             connection.execute("DELETE FROM nights WHERE scope = ?", (scope,))
             connection.execute(
                 "INSERT INTO nights (scope, day, at, outcome, reason, added, merged, corrected,"
-                " dropped, failures, told, found, left_as, owed, changed_day, changed_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " dropped, failures, told, found, left_as, owed, changed_day, changed_at, passed,"
+                " passed_owed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
 
@@ -167,8 +177,8 @@ class Nights:
     async def newest(self, scope: str) -> Night | None:
         """How the newest night went."""
         rows = await self._database.read(
-            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures FROM nights"
-            " WHERE scope = ?",
+            "SELECT day, outcome, reason, added, merged, corrected, dropped, failures, passed"
+            " FROM nights WHERE scope = ?",
             (scope,),
         )
         return _night(rows[0]) if rows else None
@@ -217,6 +227,19 @@ class Nights:
 
         return await self._database.write(op)
 
+    async def passed_to_tell(self, scope: str) -> int:
+        """How many notes nights have passed over without that anybody was told; told with this."""
+        owed = "SELECT passed_owed FROM nights WHERE scope = ? AND passed_owed > 0"
+        if not await self._database.read(owed, (scope,)):
+            return 0
+
+        def op(connection: sqlite3.Connection) -> int:
+            row = connection.execute(owed, (scope,)).fetchone()
+            connection.execute("UPDATE nights SET passed_owed = 0 WHERE scope = ?", (scope,))
+            return 0 if row is None else int(row[0])
+
+        return await self._database.write(op)
+
 
 def _changes(row: sqlite3.Row) -> Night:
     """What is to be told, with the day by which it is taken back."""
@@ -250,4 +273,4 @@ def _hash(data: bytes) -> str:
 
 
 def _night(row: sqlite3.Row) -> Night:
-    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:8])
+    return Night(date.fromisoformat(row["day"]), row["outcome"], *list(row)[2:9])

@@ -22,6 +22,7 @@ from memory.markdown.fact_files import FactFiles
 from memory.markdown.facts import FactsRefused
 from memory.markdown.lines import Ref, lines_of
 from memory.markdown.versions import versions
+from memory.night.proposal import MOST_NOTES
 from memory.notebook import Notebook
 from memory.notes.flush import Entry
 from memory.scopes import CHANGES, FACTS, ChatScope, scope_path
@@ -155,13 +156,42 @@ async def test_what_is_no_proposal_leaves_the_file_and_the_notes(
         await it.files.add(SCOPE, DAY, "Bo", "Has a dog")
         await write(it, DAY, "likes tea")
         before = scope_path(it.folder, SCOPE, FACTS).read_bytes()
-        for failures in (1, 2, 0):
-            night = await it.night(session, DAY)
+        for number, failures in enumerate((1, 2, 0)):
+            night = await it.night(session, DAY + timedelta(days=number))
             assert (night.outcome, night.reason, night.failures) == ("refused", "prose", failures)
+        assert night.passed == 1
         assert scope_path(it.folder, SCOPE, FACTS).read_bytes() == before
         assert "- refused: prose" in changes_of(it, DAY)
-        assert (await it.night(session, DAY)).outcome == "same"
+        passed = "- passed over: 1 of the notes of 2026-11-30, which stay there"
+        assert passed in changes_of(it, DAY + timedelta(days=2))
+        assert (await it.night(session, DAY + timedelta(days=2))).outcome == "same"
         assert len(it.asked) == 3
+        assert [await it.nights.passed_to_tell(SCOPE) for _ in range(2)] == [1, 0]
+
+
+async def test_tries_by_hand_of_one_day_pass_nothing_over(tmp_path: Path) -> None:
+    async with memory_bed(tmp_path, lambda request: "I have thought about it.") as it:
+        session = await it.session()
+        await write(it, DAY, "allergic to penicillin")
+        for day in (DAY, DAY, DAY, DAY + timedelta(days=1), DAY + timedelta(days=1)):
+            night = await it.night(session, day)
+        assert night.failures == 2
+        it.provider.answer = faithful
+        assert (await it.night(session, DAY + timedelta(days=1))).added == 1
+
+
+async def test_what_is_passed_over_takes_nothing_along_that_was_not_asked_about(
+    tmp_path: Path,
+) -> None:
+    def rough(request: ModelRequest) -> str:
+        return "prose" if "fact0 " in request.messages[-1].text else faithful(request)
+
+    async with memory_bed(tmp_path, rough) as it:
+        session = await it.session()
+        await write(it, DAY, *(f"fact{n} and so on" for n in range(MOST_NOTES + 5)))
+        nights = [await it.night(session, DAY + timedelta(days=n)) for n in range(3)]
+        assert [night.outcome for night in nights] == ["refused", "refused", "changed"]
+        assert (nights[-1].passed, nights[-1].added) == (MOST_NOTES, 5)
 
 
 async def test_a_model_that_fails_is_asked_again_the_next_night(tmp_path: Path) -> None:

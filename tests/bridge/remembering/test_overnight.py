@@ -49,6 +49,41 @@ async def test_what_was_not_told_of_earlier_nights_is_told_with_the_next_and_tak
         assert (newest.outcome, newest.added) == ("same", 0)
 
 
+async def test_a_night_that_was_told_is_not_taken_back_with_the_next_one(tmp_path: Path) -> None:
+    async with bed(tmp_path, ["one", "two"]) as it:
+        scope = f"person:fake:{it.channel.message('hi').address.account}:1"
+        nights = it.services.memory.nights
+        await nights.note(scope, replace(NIGHT, found="a", left_as="b"))
+        await it.ask("hi")
+        later = replace(NIGHT, day=NIGHT.day + DAY, found="b", left_as="c")
+        await nights.note(scope, later)
+        await it.ask("and?")
+        assert await nights.traces(scope, later.day) == ("b", "c")
+
+
+async def test_notes_that_were_passed_over_are_told_once_and_take_no_undo_away(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["one", "two", "three"]) as it:
+        scope = f"person:fake:{it.channel.message('hi').address.account}:1"
+        nights = it.services.memory.nights
+        await nights.note(scope, replace(NIGHT, found="a", left_as="b", passed=1))
+        said = await it.ask("hi")
+        assert said.startswith(
+            "one\n\n_Overnight: 3 added, 1 merged, 1 dropped_\n_For three nights"
+        )
+        passing = Night(NIGHT.day + DAY, "refused", "prose", passed=2)
+        await nights.note(scope, passing)
+        await nights.note(scope, Night(NIGHT.day + 2 * DAY, "same"))
+        said = await it.ask("and?")
+        assert "nothing has come of 2 notes, so the nights pass them over" in said
+        assert it.channel.replies[-1].buttons == ()
+        assert await nights.traces(scope, NIGHT.day) == ("a", "b")
+        assert await it.ask("so?") == "three"
+        await nights.note(scope, passing)
+        assert "so the nights pass them over" in (await it.ask("/memory")).split("Last night")[1]
+
+
 async def test_it_is_said_in_the_persons_language(tmp_path: Path) -> None:
     async with bed(tmp_path, ["one"], language="zh") as it:
         account = it.channel.message("hi").address.account
