@@ -18,7 +18,7 @@ from memory.clock import stamp
 from memory.database import Database
 from memory.markdown.facts import MOST_CHARACTERS, MOST_ENTRIES, Line, parse, size
 from memory.markdown.files import names, read
-from memory.notes.flush import NOT_SAID
+from memory.markdown.headings import is_aside
 from memory.scopes import FACTS, SHARED, ChatScope, day_of, scope_path
 from memory.together import chats_of
 from memory.tombstones import Forgotten, Tombstones
@@ -182,7 +182,7 @@ def _said(text: str) -> Iterator[str]:
     aside = False
     for line in text.splitlines():
         if line.startswith("#"):
-            aside = line.strip("# ").casefold() == NOT_SAID.casefold()
+            aside = is_aside(line)
         if line.strip() and not aside:
             yield line
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from agent.messages import Message, MessageFormatError, TextBlock, decode
 from memory.clock import stamp
 from memory.markdown.files import names, read
+from memory.markdown.headings import is_aside, is_title, without
 from memory.markdown.lines import rewrite, said, speaker_of
-from memory.notes.flush import NOT_SAID
 from memory.scopes import ChatScope, day_name, day_of
 from memory.stored_messages import readable
 from memory.text.telling import telling
@@ -71,30 +71,17 @@ def without_resting(text: str, gone: frozenset[int], forgotten: Forgotten) -> st
     `forgotten` among what nobody said, and without titles that say it or have nothing below them any
     more. All other lines stay as they are."""
     about = frozenset[str]().union(*map(telling, forgotten.sayings))
-    kept: list[str] = []
-    aside, lost = False, False
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    aside, going = False, set[int]()
+    for number, line in enumerate(lines):
         if line.startswith("#"):
-            lost = _close(kept, lost=lost)
-            aside = line.strip("# ").casefold() == NOT_SAID.casefold()
-            if line.startswith("###") and forgotten.covers(line):
-                continue
-        elif _goes(line, gone, about) or (aside and forgotten.covers(line)):
-            lost = True
-            continue
-        kept.append(line)
-    _close(kept, lost=lost)
-    return "\n".join(kept)
-
-
-def _close(kept: list[str], *, lost: bool) -> bool:
-    """A part is over: its title goes when all that stood below it has gone. Nothing is lost yet of the
-    next."""
-    if lost:
-        last = next((n for n in reversed(range(len(kept))) if kept[n].strip()), None)
-        if last is not None and kept[last].startswith("###"):
-            del kept[last:]
-    return False
+            aside = is_aside(line)
+            goes = is_title(line) and forgotten.covers(line)
+        else:
+            goes = _goes(line, gone, about) or (aside and forgotten.covers(line))
+        if goes:
+            going.add(number)
+    return "\n".join(lines[number] for number in without(lines, going))
 
 
 def _goes(line: str, gone: frozenset[int], about: frozenset[str]) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memory.markdown.facts import EARLIER, FactsRefused, parse
 from memory.markdown.files import locked, names, read, replace
+from memory.markdown.headings import is_title, without
 from memory.scopes import FACTS, day_of
 from memory.text.quoting import SPEAKER
 from memory.text.words import normalised
@@ -58,8 +59,8 @@ def ref_of(text: str) -> Ref | None:
 
 
 def lines_of(path: Path) -> list[tuple[Ref, str]]:
-    """The file's lines that say something, headings left out. Raises `OSError`."""
-    return _refs(path.name, read(path))
+    """The file's lines that say something; no headings but those of events. Raises `OSError`."""
+    return _refs(path.name, read(path).decode("utf-8", "replace"))
 
 
 def speaker_of(raw: str) -> str:
@@ -103,24 +104,26 @@ def drop(path: Path, refs: Collection[Ref]) -> None:
     """Take the lines out of the file; all others stay as they are. Raises `FactsRefused` (somebody goes
     on changing it) and `OSError`."""
 
-    def without(before: bytes) -> bytes:
-        lines = before.split(b"\n")
-        return b"\n".join(
-            line for line in lines if not any(ref in refs for ref, _ in _refs(path.name, line))
-        )
+    def goes(line: str) -> bool:
+        return any(ref in refs for ref, _ in _refs(path.name, line))
 
-    rewrite(path, path.parent, without)
+    rewrite(path, path.parent, lambda before: left(before, goes))
+
+
+def left(data: bytes, goes: Callable[[str], bool]) -> bytes:
+    """A file without the lines that `goes` is true of, and headings that have nothing below them
+    any more; all else stays as it is, to the byte."""
+    lines = data.split(b"\n")
+    said = [line.decode("utf-8", "replace") for line in lines]
+    gone = {number for number, line in enumerate(said) if goes(line)}
+    return b"\n".join(lines[number] for number in without(said, gone))
 
 
 def drop_saying(path: Path, forgets: Callable[[str], bool]) -> None:
     """Take out each line that `forgets` is true of; for a file in a folder of its own. Raises
     `FactsRefused` and `OSError`, as `drop`."""
 
-    def without(before: bytes) -> bytes:
-        lines = before.split(b"\n")
-        return b"\n".join(line for line in lines if not forgets(line.decode("utf-8", "replace")))
-
-    rewrite(path, path.parent.parent, without)
+    rewrite(path, path.parent.parent, lambda before: left(before, forgets))
 
 
 def rewrite(path: Path, scope: Path, change: Callable[[bytes], bytes]) -> None:
@@ -135,11 +138,16 @@ def rewrite(path: Path, scope: Path, change: Callable[[bytes], bytes]) -> None:
     raise FactsRefused("changed")
 
 
-def _refs(name: str, data: bytes) -> list[tuple[Ref, str]]:
+def _refs(name: str, data: str) -> list[tuple[Ref, str]]:
     found: list[tuple[Ref, str]] = []
-    for line in parse(data.decode("utf-8", "replace")):
+    for line in parse(data):
         if line.fact is not None and name == FACTS:
             found.append((Ref(name, line.fact.number), line.fact.text))
-        elif normalised(line.raw) and not line.raw.startswith("#"):
-            found.append((Ref.of(name, line.raw), line.raw.strip()))
+        elif normalised(line.raw) and (name == FACTS or _says(line.raw)):
+            found.append((Ref.of(name, line.raw), line.raw.strip().lstrip("# ")))
     return found
+
+
+def _says(raw: str) -> bool:
+    """Whether a line of a day's file says something: of the headings those of events do."""
+    return not raw.startswith("#") or is_title(raw)

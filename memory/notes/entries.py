@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from itertools import groupby, takewhile
-from typing import Final
 
 from memory.markdown.facts import one_line
+from memory.markdown.headings import NOT_SAID, is_aside
 from memory.notes.conversation_lines import ASSISTANT, Line
 from memory.notes.items import Item
 from memory.text.provenance import Heard, is_foreign
 from memory.text.telling import telling, untold
 from memory.tombstones import Forgotten
 
-NOT_SAID: Final = "Not said by people"
 MOST_ASIDE = 10  # such lines in one entry, beside the notes on what the assistant said
 MOST_ITEM = 400  # characters of one note
 
@@ -139,7 +138,7 @@ def _rests(item: Item, lines: Sequence[Line]) -> str:
 def _heading(title: str) -> str:
     """A title that cannot be taken for the heading of what nobody said."""
     plain = one_line(title).strip("#* ")[:80]
-    return "" if plain.casefold() == NOT_SAID.casefold() else plain
+    return "" if is_aside(plain) else plain
 
 
 def spans(text: str) -> list[Span]:
@@ -181,7 +180,7 @@ def notes(text: str, day: date) -> list[Note]:
     for number, raw in enumerate(text.split("\n")):
         line = raw.strip()
         if line.startswith("#"):
-            source = line.strip("# ").casefold() != NOT_SAID.casefold()
+            source = not is_aside(line)
         elif line and source:
             said = _SAID.fullmatch(line)
             who, words = (said[1], said[2]) if said else ("", line.lstrip("-*+ "))

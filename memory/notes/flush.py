@@ -16,8 +16,9 @@ laundered into a fact by a model that has never read it. It is listed under a he
 The heading names the messages, so that an entry is known again when a crash came before its mark.
 """
 
+from memory.markdown.headings import NOT_SAID
 from memory.notes.conversation_lines import ASSISTANT, Batch, Line, Unflushed, batch, without
-from memory.notes.entries import MOST_ITEM, NOT_SAID, Entry, Note, Span, entries, notes, spans
+from memory.notes.entries import MOST_ITEM, Entry, Note, Span, entries, notes, spans
 from memory.notes.items import DIGEST_CHARACTERS, NOTHING, Item, digest, read_items
 
 __all__ = [

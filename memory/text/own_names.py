@@ -60,6 +60,13 @@ class OwnName:
         """Whether a text of that time (ISO, of a day alone its beginning) is about the person."""
         return self.tells and self.since < written < self.until and stands_in(self.name, text)
 
+    def heads(self, title: str, day: date) -> bool:
+        """Whether a title of that day names the person; of it no hour is known, and only a title is
+        lost where it is about somebody else."""
+        first, last = (day + _ZONES).isoformat(), (day - _ZONES).isoformat()
+        had = self.since[:10] <= first and last <= self.until[:10]
+        return self.tells and had and stands_in(self.name, title)
+
 
 def stands_in(name: str, text: str) -> bool:
     """As a word that follows no article and no preposition of place or time; in scripts without spaces

@@ -10,7 +10,8 @@ from datetime import date
 from pathlib import Path
 
 from memory.markdown.facts import Fact, parse
-from memory.markdown.lines import said, sayings
+from memory.markdown.headings import is_title
+from memory.markdown.lines import left, said, sayings
 from memory.scopes import day_of
 from memory.text.own_names import OwnName
 from memory.tombstones import Forgotten, hash_of, tells_enough
@@ -46,6 +47,10 @@ class About:
             return True
         # What the bot, a quote or a tool has repeated.
         return _ASIDE.match(raw) is not None and self.words.repeats(raw)
+
+    def titles(self, raw: str, day: date | None) -> bool:
+        """Whether the title of an event of that day names them."""
+        return day is not None and any(name.heads(raw, day) for name in self.names)
 
     def _says(self, raw: str, fact: Fact | None, day: date | None) -> bool:
         """Whether they said it."""
@@ -107,12 +112,14 @@ def tells_of(raw: str, gone: Forgotten) -> bool:
 
 
 def without_lines(path: Path, about: About, gone: Iterable[str]) -> Callable[[bytes], bytes]:
-    """Takes out the lines about the person, and those that repeat one of them."""
-    repeated, day = said_by(gone).sayings, day_of(path.name)
+    """Takes out the lines about the person, those that repeat one of them, titles that say it or name
+    the person, and headings that have nothing below them any more."""
+    said_by_them, day = said_by(gone), day_of(path.name)
 
-    def kept(raw: bytes) -> bool:
-        line = raw.decode("utf-8", "replace")
-        repeats = said(line) in repeated and not about.is_of_others(line)
-        return not about.covers(line, day) and not repeats
+    def goes(line: str) -> bool:
+        if is_title(line) and (said_by_them.covers(line) or about.titles(line, day)):
+            return True
+        repeats = said(line) in said_by_them.sayings and not about.is_of_others(line)
+        return about.covers(line, day) or repeats
 
-    return lambda data: b"\n".join(raw for raw in data.split(b"\n") if kept(raw))
+    return lambda data: left(data, goes)

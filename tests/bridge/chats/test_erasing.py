@@ -271,6 +271,31 @@ async def test_what_answers_to_others_have_repeated_goes_line_by_line(tmp_path: 
         assert "whose cellar?" in said
 
 
+async def test_titles_of_a_day_that_name_somebody_or_say_what_they_said_go_too(
+    tmp_path: Path,
+) -> None:
+    """On the very day on which they have come to the chat, and where others' notes stand below."""
+    async with bed(tmp_path, ["Noted.", "Noted."]) as it:
+        await it.ask(f"Ana divorces the {MINE}", person="ana", **TEAM)
+        await it.ask("the office moves to Ulm", person="bo", **TEAM)
+        rows = await it.database.read("SELECT id FROM messages ORDER BY id")
+        mine, theirs = (int(rows[index][0]) for index in (0, 2))
+        scope = chat_scope(Address("fake", "bot", "team", None, private=False)).scope
+        path = scope_path(tmp_path / "memory", scope, f"{datetime.now(UTC).date()}.md")
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            f"## 10:00–10:05 UTC · conversation 1, messages 1–2\n\n### Divorcing a {MINE}\n"
+            f"- **Ana** She divorces the {MINE} [{mine}]\n- **Bo** The office moves [{theirs}]\n\n"
+            f"### Things of Ana\n- **Bo** All move [{theirs}]\n\n### Left\n- **Ana** Hm [{mine}]\n\n"
+            f"## 11:00–11:05 UTC · conversation 1, messages 3–4\n\n- **Ana** Hm [{mine}]\n"
+        )
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert path.read_text() == (
+            "## 10:00–10:05 UTC · conversation 1, messages 1–2\n\n"
+            f"- **Bo** The office moves [{theirs}]\n\n- **Bo** All move [{theirs}]\n"
+        )
+
+
 async def test_what_was_only_overheard_goes_as_well(tmp_path: Path) -> None:
     file = tmp_path / "groups" / "fake" / "team.yaml"
     file.parent.mkdir(parents=True)

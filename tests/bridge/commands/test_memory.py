@@ -146,6 +146,31 @@ def _labels(reply: FakeReply) -> list[str]:
     return [button.label for button in reply.buttons]
 
 
+async def test_titles_are_found_and_forgotten_and_headings_go_with_what_stood_below(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        message = it.channel.message("")
+        scope = it.services.memory.sharing.scope(message.address)
+        folder = scope_path(it.services.notebook.folder, scope)
+        folder.mkdir(parents=True)
+        day = folder / f"{datetime.now(UTC).date()}.md"
+        day.write_text(
+            "## 10:00–10:05 UTC · conversation 1, messages 1–2\n\n"
+            "### The Zelda matter\n- **Ana** likes tea [1]\n\n"
+            "## 11:00–11:05 UTC · conversation 1, messages 3–4\n\n- **Ana** has a boat [3]\n"
+        )
+        (folder / "MEMORY.md").write_text("# Zorro is my password\n\nA line by hand.\n")
+        for words in ("Zelda", "Zorro", "boat"):
+            listed = await say(it, f"/forget {words}")
+            (ref,) = re.findall(r"^- `([^`]+)`", listed, re.MULTILINE)
+            assert "Forgotten" in await say(it, f"/forget {ref}")
+        assert day.read_text() == (
+            "## 10:00–10:05 UTC · conversation 1, messages 1–2\n\n- **Ana** likes tea [1]\n"
+        )
+        assert (folder / "MEMORY.md").read_text() == "\nA line by hand.\n"
+
+
 async def test_everybody_may_forget_what_is_about_them_and_nobody_by_taking_a_name(
     tmp_path: Path,
 ) -> None:
