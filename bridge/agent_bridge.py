@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from bridge.access import Access
 from bridge.inbound import readable
@@ -46,6 +47,7 @@ class AgentBridge:
         self._lost_runs = answers.lost_runs
         self._lanes, self._outages = answers.lanes, answers.outages
         self._backlog, self._acts = kept.backlog, taken.acts
+        self._lost_questions = kept.lost_questions
         self.chats, self.talks, self.eraser = kept.chats, kept.talks, kept.eraser
         self.policy_changes, self.door = taken.policy_changes, taken.door
         self._router = taken.router
@@ -82,6 +84,10 @@ class AgentBridge:
             self._expect(session_key, rows)
         self._turns.unmark_dealt_with(marked)
         self._beside.start(self.door.resume(), "access")
+
+    def tell_of_lost_questions(self, database: Path) -> None:
+        """After a start: what waited in a damaged database that was set aside."""
+        self._beside.start(self._lost_questions.tell(database), "lost questions")
 
     async def _stored_acts(self) -> list[tuple[InboundMessage, int]]:
         """The commands and presses that an earlier process has not answered, and their rows."""

@@ -130,6 +130,7 @@ async def serve(
             except StoreError as error:  # nothing has begun
                 log.error("%s", error)
                 return 1
+            bridge.tell_of_lost_questions(data / DATABASE)
             upkeep = _upkeep(config, opened, bridge, operation, group)
             reloading = _reloading(config, source, more_tools, opened, bridge, operation)
             helpers = [

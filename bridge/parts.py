@@ -29,6 +29,7 @@ from bridge.models.chat_models import ModelChoice
 from bridge.operation.budget_warnings import BudgetWarnings
 from bridge.operation.policy_changes import PolicyChanges
 from bridge.runs.delivery import Deliveries
+from bridge.runs.lost_questions import LostQuestions
 from bridge.runs.lost_runs import LostRuns
 from bridge.runs.notices import Notices
 from bridge.runs.outage import Outages
@@ -149,6 +150,7 @@ class Keeping:
     talks: PrivateTalks
     eraser: Eraser
     backlog: Backlog
+    lost_questions: LostQuestions
 
 
 def keeping(on: Ground, answers: Answering, take_up: TakeUp) -> Keeping:
@@ -199,7 +201,15 @@ def keeping(on: Ground, answers: Answering, take_up: TakeUp) -> Keeping:
         timezone=on.settings.timezone,
         timing=on.settings.backlog,
     )
-    return Keeping(chats, talks, eraser, backlog)
+    lost_questions = LostQuestions(
+        people=services.people,
+        outbox=services.outbox,
+        deliveries=answers.deliveries,
+        notices=on.notices,
+        place_of=lambda message: on.rules.place(message, talks),
+        is_on=lambda address: address.channel in on.channels,
+    )
+    return Keeping(chats, talks, eraser, backlog, lost_questions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -89,6 +90,33 @@ def set_aside(path: Path, now: datetime) -> Path:
         with contextlib.suppress(FileNotFoundError):
             _beside(path, ending).rename(_beside(target, ending))
     return target
+
+
+def set_aside_since(path: Path, since: datetime) -> list[Path]:
+    """The files that were set aside from then on, the oldest first. Blocks."""
+    name = re.compile(rf"{re.escape(path.name)}\.broken-(\d{{8}}T\d{{6}})(?:-\d+)?")
+    found = [(name.fullmatch(one.name), one) for one in sorted(path.parent.iterdir())]
+    begin = f"{since:%Y%m%dT%H%M%S}"
+    return [one for known, one in found if known is not None and known[1] >= begin]
+
+
+def open_questions(path: Path) -> list[str]:
+    """The bodies of the questions that a database which was set aside still held, oldest first, as far
+    as they can be read. Blocks."""
+    found: list[str] = []
+    with contextlib.suppress(sqlite3.Error), _opened(path) as connection:
+        connection.text_factory = _read
+        # Through no index: that may be what is damaged.
+        rows = connection.execute(
+            "SELECT body FROM inbox NOT INDEXED WHERE kind = 'turn' AND state = 'open' ORDER BY id"
+        )
+        for (body,) in rows:
+            found.append(str(body))
+    return found
+
+
+def _read(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def set_aside_if_damaged(

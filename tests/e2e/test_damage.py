@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
 
 from bridge.configuration.settings import Config, Health
+from bridge.inbound import entry
+from bridge.session import session_of
+from channels.base import Address, InboundMessage, Sender
+from memory.database import Database
+from memory.inbox import Inbox
 from tests.bridge.operation.test_health import free_port
-from tests.e2e.bed import App, config, llm_server, telegram_settings
-from tests.servers.telegram import TelegramServer
+from tests.e2e.bed import App, config, llm_server, running, telegram_settings
+from tests.servers.telegram import Chat, TelegramServer
 
 PAGE = 4096
 
@@ -62,6 +68,57 @@ async def test_damage_is_told_and_ends_the_bot_and_the_next_start_answers(tmp_pa
         await app.start()
         await chat.wait_for_text("Yes, I am.")
         assert await app.stop() == 0
+
+
+async def test_who_has_asked_hears_once_that_the_question_is_lost(tmp_path: Path) -> None:
+    """The file is found damaged at a start; only the log said so."""
+    async with TelegramServer() as telegram, llm_server() as llm:
+        ana, bo = telegram.user("Ana"), telegram.user("Bo", language_code="zh")
+        hers, his = telegram.private(ana), telegram.private(bo)
+        owners = (str(ana.id), str(bo.id))
+        made = config(llm, telegram=telegram_settings(telegram, owners=owners))
+        await leave_open(tmp_path / "galata.db", telegram, hers, his, his)
+        ruin_table(tmp_path / "galata.db", "jobs")
+        for _ in range(2):
+            async with running(made, tmp_path):
+                await telegram.wait_for(lambda: bool(hers.texts and his.texts))
+                llm.answer("Here I am.")
+                hers.send("and now?")
+                await hers.wait_for_text("Here I am.")
+        lost = [text for text in hers.texts if "not answered is lost with it" in text]
+        assert len(lost) == 1
+        assert len(his.texts) == 1
+        assert "请再问一次" in his.texts[0]
+
+
+async def leave_open(path: Path, telegram: TelegramServer, *chats: Chat) -> None:
+    """What a process leaves that was killed while these had asked something."""
+    database = await Database.open(path)
+    for number, chat in enumerate(chats):
+        account = telegram.token.split(":")[0]
+        person = str(chat.id)
+        message = InboundMessage(
+            Address("telegram", account, person, None, True),
+            f"m:{number}",
+            str(number),
+            Sender(person, "", "zh" if number else "en"),
+            datetime.now(UTC),
+            "are you there?",
+        )
+        place = session_of(message.address, person, "shared")
+        await Inbox(database).put_question(entry(message, place, "turn"))
+    await database.close()
+
+
+def ruin_table(path: Path, table: str) -> None:
+    """Overwrite a table's first page."""
+    with closing(sqlite3.connect(path)) as other:
+        (page,) = other.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * PAGE)
+        file.write(b"\xff" * PAGE)
 
 
 async def test_a_database_that_is_taken_away_takes_no_more_and_ends_the_bot(tmp_path: Path) -> None:
