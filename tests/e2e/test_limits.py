@@ -243,7 +243,7 @@ async def test_limits_of_a_topic_by_buttons(tmp_path: Path) -> None:
             assert [one.read_text() for one in folder.iterdir()] == ["paused: yes\n"]
             forum.forward("/limits here set paused no", boss, sender=boss, topic=tides)
             forum.send("/ask what now?", sender=boss, topic=tides)
-            await forum.wait_for_text("I am paused in this chat")
+            await forum.wait_for_text("I am paused here")
             llm.answer("There is wind.")
             forum.send("/ask what now?", sender=boss, topic=winds)
             await forum.wait_for_text("There is wind.")

@@ -147,7 +147,7 @@ async def test_block_and_pause_in_telegram(tmp_path: Path) -> None:
         await it.group.wait_for_text("not set → until 20")
         await it.group.wait_for_text("Stopped.")
         it.group.send("/ask three", sender=it.ana)
-        await it.group.wait_for_text("I am paused in this chat")
+        await it.group.wait_for_text("I am paused here")
 
 
 async def test_block_in_slack_names_somebody(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_pause_of_the_chat_is_one_of_its_topics_and_a_resume_there_ends_
         assert await in_topic("Hi") == "One."
         assert "for the whole chat" in await in_topic("/pause")
         assert lines(tmp_path) == "paused: yes\n"
-        assert "I am paused in this chat" in await in_topic("Hi?")
+        assert "I am paused here" in await in_topic("Hi?")
         write(tmp_path, "paused: yes", topic="7")
         told = await in_topic("/resume")
         assert told.count("yes → no") == 2
@@ -86,7 +86,7 @@ async def test_a_pause_of_the_chat_is_one_of_its_topics_and_a_resume_there_ends_
         assert await in_topic("Hi!") == "Two."
         again = await in_topic("/pause", None)
         assert again.startswith("Changed (revision"), "there are no topics to be told apart"
-        assert "I am paused in this chat" in await in_topic("Hi?")
+        assert "I am paused here" in await in_topic("Hi?")
 
 
 async def test_a_pause_by_file_ends_what_runs(tmp_path: Path) -> None:
