@@ -11,8 +11,9 @@ from bridge.access import Access
 from bridge.answers import Answer
 from bridge.limits.editing import differences, edited, of_everybody, too_wide
 from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS
+from bridge.limits.lines import mended
 from bridge.limits.policies import ChatPolicies
-from bridge.limits.reading import Reading, line_of, mended, read
+from bridge.limits.reading import Reading, line_of, read
 from bridge.limits.showing import plain
 from bridge.texts import Say
 from bridge.yaml_source import Fault

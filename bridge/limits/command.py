@@ -14,10 +14,11 @@ from bridge.limits.editing import differences
 from bridge.limits.files import PolicyFiles
 from bridge.limits.form import ACTION as FORM
 from bridge.limits.form import LimitsForm
-from bridge.limits.keys import BY_NAME, TIMEZONE
+from bridge.limits.keys import TIMEZONE
+from bridge.limits.lines import as_lines, is_lines, named
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies, places_of, zone_of
-from bridge.limits.reading import line_of, plain_key, typed
+from bridge.limits.reading import line_of
 from bridge.limits.rights import LimitRights
 from bridge.limits.steps import Steps
 from bridge.texts import Say
@@ -29,8 +30,6 @@ from memory.policies import Change, PolicyPlace, PolicyStore
 from memory.usage import UsageStore
 
 MOST_CHANGES = 5  # that /limits log tells
-_LINES = re.compile(r"\s*[A-Za-z][\w \t-]*[:：]")
-_ASSIGNED = re.compile(r"(?P<key>[A-Za-z][\w \t-]*?)\s*=\s*(?=\S)")
 _ASKS = frozenset(("set", "replace", "undo", "log"))  # what admins only may do
 
 
@@ -113,7 +112,7 @@ class LimitsCommand:
         if not message.address.private or wish.verb != "set":
             return False
         place = places_of(message.address)[0]
-        reading = self._changes.read(_as_lines(wish.words), place)
+        reading = self._changes.read(as_lines(wish.words), place)
         return {TIMEZONE.name} == {*reading.values, *reading.removed} and not reading.faults
 
     async def _change(
@@ -129,7 +128,7 @@ class LimitsCommand:
         return await self._write(message, plan, say)
 
     async def _plan(self, place: PolicyPlace, words: str) -> Plan | Refused:
-        return await self._changes.plan(place, _as_lines(words))
+        return await self._changes.plan(place, as_lines(words))
 
     async def _write(self, message: InboundMessage, plan: Plan | Refused, say: Say) -> Answer:
         if isinstance(plan, Refused):
@@ -217,41 +216,10 @@ def _wish(args: str) -> _Wish:
     if here is not None:
         words = words[here.end() :]
     verb, _, rest = words.partition(" ") if " " in words.split("\n")[0] else words.partition("\n")
-    if verb.lower() not in (*_ASKS, "text", "") and (_LINES.match(words) or _named(words)):
+    if verb.lower() not in (*_ASKS, "text", "") and (is_lines(words) or named(words)):
         return _Wish("set", words, here is not None)
     asked = verb.strip().lower()
     return _Wish(asked, rest.strip(), here is not None)
-
-
-def _as_lines(words: str) -> str:
-    """`key value` as a line; lines as they are."""
-    named = _named(words)
-    if named is not None:
-        alone = not any(map(_is_known_line, words.strip().splitlines()[1:]))
-        return typed(*named) if alone else ": ".join(named)
-    first, *more = words.strip().splitlines() or [""]
-    key, _, value = first.partition(" ")
-    is_fence = more and not first[0].isalpha()
-    if _LINES.match(first) or key.endswith((":", "：")) or is_fence:
-        return words
-    return "\n".join((f"{key}: {value}", *more))
-
-
-def _is_known_line(line: str) -> bool:
-    return _LINES.match(line) is not None and plain_key(re.split("[:：]", line)[0]) in BY_NAME
-
-
-def _named(words: str) -> tuple[str, str] | None:
-    """A key that there is, also one with spaces, and what stands after it or after `=`."""
-    words = words.strip()
-    found = _ASSIGNED.match(words)
-    if found is not None and plain_key(found["key"]) in BY_NAME:
-        return found["key"], words[found.end() :]
-    ends = [word.end() for word in re.finditer(r"\S+", words)]
-    for end in reversed(ends[:-1]):
-        if plain_key(words[:end]) in BY_NAME:
-            return words[:end], words[end:].strip()
-    return None
 
 
 def _how(say: Say) -> str:

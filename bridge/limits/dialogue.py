@@ -15,9 +15,9 @@ from dataclasses import replace
 from bridge.answers import Answer, Handlers
 from bridge.limits.changes import UNDO, Changes, Refused, undone
 from bridge.limits.keys import BY_NAME
+from bridge.limits.lines import plain_key, typed
 from bridge.limits.menu import ACTION, Menu
 from bridge.limits.overview import Overview
-from bridge.limits.reading import plain_key, typed
 from bridge.limits.rights import LimitRights
 from bridge.limits.steps import Body, Do, Step, Steps, dump, expired, load, mark_of, shown
 from bridge.texts import Say

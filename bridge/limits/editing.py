@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from bridge.limits.keys import BY_NAME, Key
+from bridge.limits.lines import plain_key
 from bridge.limits.lists import People
 from bridge.limits.policy import Values, clamped
-from bridge.limits.reading import Reading, plain_key
+from bridge.limits.reading import Reading
 from bridge.texts import wording
 from bridge.yaml_source import Fault
 

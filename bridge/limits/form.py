@@ -10,9 +10,10 @@ from bridge.answers import Answer, Handlers
 from bridge.limits.changes import Changes, Plan, Refused
 from bridge.limits.keys import DEFAULT, KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Choice, YesNo
+from bridge.limits.lines import typed
 from bridge.limits.overview import Overview
 from bridge.limits.policies import ChatPolicies
-from bridge.limits.reading import MOST_BYTES, line_of, typed
+from bridge.limits.reading import MOST_BYTES, line_of
 from bridge.limits.rights import LimitRights
 from bridge.limits.times import Pause
 from bridge.texts import Say

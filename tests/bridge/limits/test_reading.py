@@ -65,6 +65,8 @@ def test_no_text_breaks_it(raw: bytes) -> None:
         ("```cost_per_day_usd: 3```\n", 3_000_000),
         ("~~~\ninstructions: Be brief~~~", "Be brief"),
         ("instructions: Code stands in ```", "Code stands in ```"),
+        ("instructions: |\n  Use this:\n  ```x```", "Use this:\n```x```"),
+        ("```yaml\ninstructions: Use ```x```\n```", "Use ```x```"),
         ("\ufeffcost_per_day_usd: 3  # whole chat", 3_000_000),
         ("tokens_per_day: 50k", 50_000),
         ("tokens_per_day: 1.5m", 1_500_000),
