@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
 from bridge.limits.keys import KEYS, TOPIC_KEYS, Key
 from bridge.limits.kinds import Known
+from bridge.limits.on_disk import (
+    SUFFIX,
+    Signature,
+    content,
+    path_of,
+    place_of,
+    remove,
+    replace,
+    signature_of,
+)
 from bridge.limits.policy import Values
 from bridge.limits.reading import Reading, read
 from bridge.texts import wording
@@ -33,7 +38,6 @@ from memory.policies import FILE, PolicyPlace, PolicyStore, StoredPolicy
 log = logging.getLogger(__name__)
 
 GROUPS = "groups"  # the folder in the data folder
-SUFFIX = ".yaml"
 MOST_KNOWN = 20_000  # chats and threads whose files are kept in mind, a few hundred bytes each
 
 
@@ -49,7 +53,6 @@ class Changed:
 
 Listener = Callable[[Changed], None]
 Beside = Callable[[Coroutine[Any, Any, None], str], object]
-_Signature = tuple[int, int, int]  # time in nanoseconds, size, inode
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ _ANEW = (-1, -1, -1)  # a time that no file has
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    signature: _Signature | None
+    signature: Signature | None
     state: FileState
 
 
@@ -97,11 +100,7 @@ class PolicyFiles:
 
     def place_of(self, path: Path) -> PolicyPlace | None:
         """The chat or topic of which this is the file; None for any other."""
-        parts = path.relative_to(self.folder).parts if path.is_relative_to(self.folder) else ()
-        if not 2 <= len(parts) <= 3 or path.suffix != SUFFIX or path.name.startswith("."):
-            return None
-        channel, chat, *topic = map(unquote, (*parts[:-1], path.stem))
-        return PolicyPlace(channel, chat, *topic)
+        return place_of(self.folder, path)
 
     def path(self, place: PolicyPlace) -> Path:
         """Where the file of a chat or topic is, or would be."""
@@ -116,9 +115,9 @@ class PolicyFiles:
         """What holds now. `former`: ids that the chat had before; its file follows it. Raises
         `StoreError`, where the last good text is needed and cannot be had."""
         path = self.path(place)
-        signature = _signature(path)
+        signature = signature_of(path)
         if signature is None and self._moved(place, former):
-            signature = _signature(path)
+            signature = signature_of(path)
         seen = self._seen.get(place)
         if seen is not None and seen.signature == signature:
             return seen.state
@@ -131,10 +130,10 @@ class PolicyFiles:
 
     async def text(self, place: PolicyPlace) -> str:
         """The file as it stands; what is stored where it cannot be read."""
-        raw = _content(self.path(place))
+        raw = content(self.path(place))
         if raw is not None:
             return raw.decode("utf-8", "replace")
-        return "" if _signature(self.path(place)) is None else (await self._store.get(place)).text
+        return "" if signature_of(self.path(place)) is None else (await self._store.get(place)).text
 
     def faulty(self) -> list[tuple[Path, Fault]]:
         """Faults of files instead of which an earlier text holds; of those that have been read."""
@@ -174,7 +173,7 @@ class PolicyFiles:
         async with self._one_at_a_time(place):
             stored = await self._store.put(place, text, actor, revision=revision)
             if stored is not None:
-                await asyncio.to_thread(_replace, self.path(place), text if file is None else file)
+                await asyncio.to_thread(replace, self.path(place), text if file is None else file)
                 values = read(text.encode(), Known(), _keys(place)).values
                 self._seen[place] = _Seen(_ANEW, FileState(values))  # if the file has faults
                 await self.read(place)
@@ -185,7 +184,7 @@ class PolicyFiles:
     async def erase(self, channel: str, chat: str) -> None:
         """Remove what a chat and its topics have. Raises `OSError`."""
         path = self.path(PolicyPlace(channel, chat))
-        await asyncio.to_thread(_remove, path)
+        await asyncio.to_thread(remove, path)
         for place in [seen for seen in self._seen if (seen.channel, seen.chat) == (channel, chat)]:
             del self._seen[place]
 
@@ -195,10 +194,10 @@ class PolicyFiles:
         self,
         place: PolicyPlace,
         path: Path,
-        signature: _Signature | None,
+        signature: Signature | None,
         seen: _Seen | None,
     ) -> FileState:
-        raw = b"" if signature is None else _content(path)
+        raw = b"" if signature is None else content(path)
         if raw is None:
             reading = Reading(faults=(Fault.of(0, 0, "", wording("fault_unreadable")),))
         else:
@@ -226,7 +225,7 @@ class PolicyFiles:
         """Let the database know the text that holds; the file's writer has changed it. Never while it
         is written from the chat: what stood there before is no change of the file's."""
         async with self._one_at_a_time(place):
-            raw = _content(self.path(place)) or b""
+            raw = content(self.path(place)) or b""
             if self._reading(raw, place).faults:
                 return
             text = raw.decode("utf-8")
@@ -254,7 +253,7 @@ class PolicyFiles:
         """Whether a file of the chat's former id was there, and is its own now."""
         for chat in former:
             old = self.path(PolicyPlace(place.channel, chat, place.topic))
-            if old == self.path(place) or _signature(old) is None:
+            if old == self.path(place) or signature_of(old) is None:
                 continue
             try:
                 self.path(place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -276,7 +275,7 @@ class PolicyFiles:
         """The files that have any. Blocks."""
         for path in sorted(self.folder.glob(f"*/**/*{SUFFIX}")):
             keys = KEYS if path.parent.parent == self.folder else TOPIC_KEYS
-            raw = _content(path)
+            raw = content(path)
             faults = (
                 (Fault.of(0, 0, "", wording("fault_unreadable")),)
                 if raw is None
@@ -293,63 +292,3 @@ def located(path: Path, faults: Iterable[Fault]) -> list[str]:
 
 def _keys(place: PolicyPlace) -> tuple[Key[Any], ...]:
     return TOPIC_KEYS if place.topic else KEYS
-
-
-@lru_cache(maxsize=2_000)  # each message asks several times
-def path_of(folder: Path, place: PolicyPlace) -> Path:
-    """Where the file of a chat or topic is, or would be."""
-    chat = folder / _name(place.channel) / _name(place.chat)
-    return chat / f"{_name(place.topic)}{SUFFIX}" if place.topic else _file(chat)
-
-
-def _name(part: str) -> str:
-    """An id as the name of a file: no id leads out of the folder."""
-    return quote(part, safe="-_").replace(".", "%2E")
-
-
-def _file(chat: Path) -> Path:
-    return chat.with_name(chat.name + SUFFIX)
-
-
-def _signature(path: Path) -> _Signature | None:
-    """None where there is no file; a file that cannot be seen is there all the same."""
-    try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        return (0, 0, 0)
-    return (status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def _remove(path: Path) -> None:
-    """The chat's file and its folder of topics. Blocks. Raises `OSError`."""
-    path.unlink(missing_ok=True)
-    topics = path.with_suffix("")
-    if topics.is_dir() and not topics.is_symlink():
-        shutil.rmtree(topics)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write the file whole or not at all; an empty text removes it. Blocks. Raises `OSError`."""
-    if not text.strip():
-        path.unlink(missing_ok=True)
-        return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -12,18 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from bridge.limits.kinds import (
-    MICRO,
-    Choice,
-    Kind,
-    Language,
-    Model,
-    Number,
-    Text,
-    YesNo,
-    Zone,
-)
+from bridge.limits.kinds import MICRO, Choice, Kind, Number, YesNo
 from bridge.limits.lists import ALL_TOPICS, Audience, Ids, People, Tools, Topics
+from bridge.limits.names import Language, Model, Text, Zone
 from bridge.limits.times import Blocks, Hours, Pause, Paused, QuietHours
 from bridge.texts import Wording, wording
 

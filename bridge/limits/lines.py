@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bridge.limits.keys import BY_NAME, DEFAULT
-from bridge.limits.kinds import quoted
+from bridge.limits.names import quoted
 
 _MARKS = "\"'“”„«»‘’‚"
 _KEY_LINE = re.compile(

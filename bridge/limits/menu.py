@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from bridge.limits.editing import passes
 from bridge.limits.keys import BY_NAME, KEYS, TOPIC_KEYS, Key
-from bridge.limits.kinds import Choice, Known, Language, Model, Number, Wrong, YesNo
+from bridge.limits.kinds import Choice, Known, Number, YesNo
 from bridge.limits.lists import Audience
+from bridge.limits.names import Language, Model
+from bridge.limits.numbers import Wrong
 from bridge.limits.policy import Values
 from bridge.limits.times import Pause
 from bridge.texts import Say

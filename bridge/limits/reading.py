@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from bridge.limits.keys import BY_NAME, DEFAULT, KEYS, Key
-from bridge.limits.kinds import Known, Wrong
+from bridge.limits.kinds import Known
 from bridge.limits.lines import begins, is_key_line, mended, plain_key, says_something
+from bridge.limits.numbers import Wrong
 from bridge.suggestions import nearest
 from bridge.texts import Say, Wording, wording
 from bridge.yaml_source import Document, Fault, Unparsable, Value, parse, shown

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, create_model
 
 from bridge.limits.keys import BY_NAME, CEILING_KEYS, DEFAULT_KEYS, KEYS, LANGUAGE, PERSON_KEYS, Key
-from bridge.limits.kinds import Known, Wrong
+from bridge.limits.kinds import Known
+from bridge.limits.numbers import Wrong
 from bridge.yaml_source import Value, parse
 
 WhoCanStop = Literal["asker_and_admins", "anyone"]

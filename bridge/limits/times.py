@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from bridge.limits.kinds import Known
+from bridge.limits.kinds import NO, YES, Known
 from bridge.limits.lists import Ids, unquoted
 from bridge.limits.numbers import Wrong
 from bridge.texts import Wording, wording
 from bridge.yaml_source import Value
 
-_NONE = frozenset(("none", "no", "off", "false"))
+_NONE = NO | {"none"}
 _HOUR = r"(\d{1,2})(?:[:.](\d\d))?"
 _HOURS = re.compile(rf"{_HOUR}\s*(?:-|–|—|to|until)\s*{_HOUR}")
 _DAY = 24 * 60
@@ -81,7 +81,6 @@ _NEVER, _FOR_EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinf
 Paused = bool | datetime  # no, yes, or until then
 _UNTIL = re.compile(r"until\s+(\d{4}-\d\d-\d\d)[T ]+(\d\d:\d\d)\s*(?:utc|z)?", re.IGNORECASE)
 _BLOCK = re.compile(r"(?P<id>\S+)(?P<until>\s+until\s.*)?", re.IGNORECASE | re.DOTALL)
-_YES = frozenset(("yes", "on", "true"))
 
 
 def until_text(moment: datetime) -> str:
@@ -117,8 +116,8 @@ class Pause:
         """Also on, off, true, false."""
         text = written.strip() if isinstance(written, str) else ""
         word = text.lower()
-        if word in _YES or word in _NONE:
-            return word in _YES
+        if word in YES or word in _NONE:
+            return word in YES
         if word.startswith("until"):
             return read_until(text)
         raise Wrong("words", words=self.words)

@@ -8,16 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bridge.limits.keys import KEYS, Key
-from bridge.limits.kinds import (
-    Choice,
-    Language,
-    Model,
-    Number,
-    Text,
-    YesNo,
-    Zone,
-)
+from bridge.limits.kinds import Choice, Number, YesNo
 from bridge.limits.lists import ALL_TOPICS, SHARED_IDS, Audience, Ids, People, Tools, Topics
+from bridge.limits.names import Language, Model, Text, Zone
 from bridge.limits.times import Blocks, Hours, Pause, QuietHours, until_text
 
 MODELS = ("claude-haiku", "gpt")
