@@ -24,7 +24,7 @@ _FAULTS: dict[str, Fault] = {
     "known": "known",
     "no_entry": "changed",
 }
-_NO_BLAME = frozenset({"known", "full", "changed", "not_theirs"})
+_NO_BLAME = frozenset({"known", "full", "changed"})
 
 
 @dataclass(frozen=True, slots=True)

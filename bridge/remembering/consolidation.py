@@ -29,7 +29,9 @@ from memory.night.proposal import (
 )
 from memory.notes.flush import Note
 from memory.notes.flush import notes as notes_of
+from memory.scopes import ChatScope
 from memory.tombstones import Forgotten, Tombstones
+from memory.whose.speakers import Speakers
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +43,15 @@ LEAST_LOST = 1  # entries that may always go, however few there are
 
 @dataclass(frozen=True, slots=True)
 class NightStores:
-    """What a night reads and writes. `changed(scope)` hears that its `MEMORY.md` has changed."""
+    """What a night reads and writes. `chat(scope)`: whose conversations belong to it; `changed(scope)`
+    hears that its `MEMORY.md` has changed."""
 
     files: FactFiles
     daily: DailyFiles
     nights: Nights
     tombstones: Tombstones
+    speakers: Speakers
+    chat: Callable[[str], ChatScope]
     changed: Callable[[str], Awaitable[None]]
 
 
@@ -208,7 +213,9 @@ class Consolidation:
                 continue  # what was forgotten during the call comes back by nobody's answer
             proposal = read_proposal(answer, len(told))
             most = max(LEAST_LOST, int(progress.before * self._most_lost)) - progress.lost
-            judged = Judged(day, shown, told, forgotten, most)
+            cited = {index: told[index] for change in proposal for index in change.sources}
+            strangers = await stores.speakers.strangers(stores.chat(scope), shown, cited)
+            judged = Judged(day, shown, told, forgotten, most, strangers)
             applied, found, left_as = await self._apply(scope, proposal, judged)
             progress.take(applied, found, left_as)
             if applied.done:

@@ -34,6 +34,7 @@ from memory.notes.flushed import FlushMarks
 from memory.scopes import SHARED
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore
+from memory.whose.speakers import Speakers
 
 # Tools whose results hold nothing that others wrote. What `forget` lists may be what a page said.
 OWN_TOOLS = frozenset({CurrentTime.spec.name, ConversationInfo.spec.name, REMEMBER_TOOL})
@@ -117,7 +118,10 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     async def changed(scope: str) -> None:
         await ground.notebook.refresh(sharing.whole(scope))
 
-    stores = NightStores(ground.notebook.files, daily, nights, tombstones, changed)
+    speakers = Speakers(ground.database)
+    stores = NightStores(
+        ground.notebook.files, daily, nights, tombstones, speakers, sharing.whole, changed
+    )
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     rows = Jobs(ground.database)
     jobs = MemoryJobs(settings, marks, flushing, consolidation, zone, ground.report, rows, sharing)

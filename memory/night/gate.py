@@ -3,10 +3,10 @@
 It trusts no word of the model. Nothing goes that is not said by what stays: an entry is dropped only
 when another one says the same of the same people, or when it was about a date to come that is past;
 entries are merged only into a text that holds the words of each in their order. A correction must be
-against the entry (`memory.night.against`), and has the text before it beside the new one; what stands
-beside the entry is added, and what goes on with one takes its place. What is added, corrected or merged
-has no word that tells something, and no denial, beyond a person's notes that it cites and the entries
-that it replaces, and says nothing that was to be forgotten.
+against the entry (`memory.night.against`) and by the same person, and has the text before it beside the
+new one; what else they say of the same is added, and what goes on with an entry takes its place. What
+is added, corrected or merged has no word that tells something, and no denial, beyond a person's notes
+that it cites and the entries that it replaces, and says nothing that was to be forgotten.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _correct(lines: Lines, change: Change, night: Night) -> tuple[Lines, Done]:
     said = _said(cited, change.text)
     _same_matter(change, old, cited, said)
     if _are_strangers(old, change, night):
-        raise Faulty("not_theirs")
+        return _add(lines, change, night)
     day = max(note.day for note in cited)
     text = _with_earlier(change.text, old.text, day)
     known = [current(old.text), old.who]

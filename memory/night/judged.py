@@ -16,7 +16,6 @@ from memory.tombstones import Forgotten
 Fault = Literal[
     "no_source",  # it cites no note that was shown
     "unfounded",  # it says more than the notes that it cites, or denies what they state
-    "not_theirs",  # nobody knows that the person of the entry has said it, whatever they are called
     "known",  # an entry says it already: no fault of the proposal's
     "forgotten",  # it says what was to be forgotten
     "changed",  # the entry is not as it was shown

@@ -23,7 +23,7 @@ _ENTRY = re.compile(
     r"## ([0-9]{2}:[0-9]{2})–[0-9]{2}:[0-9]{2}(?: UTC([+-][0-9:]{5,15}|))?"
     r" · conversation ([0-9]{1,18}), messages ([0-9]{1,18})–([0-9]{1,18})"
 )
-_SAID = re.compile(r"- \*\*(.{1,200}?)\*\* (\S.*?)(?: \[[0-9, ]+\])?")
+_SAID = re.compile(r"- \*\*(.{1,200}?)\*\* (\S.*?)(?: \[([0-9, ]+)\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,13 @@ def _zone(offset: str | None) -> tzinfo | None:
 @dataclass(frozen=True, slots=True)
 class Note:
     """A line of a day file that facts may come from. `who` said it, empty where a hand wrote it;
-    `line` counts from 0."""
+    `line` counts from 0; `messages`: the ids of those that it rests on."""
 
     day: date
     line: int
     who: str
     text: str
+    messages: tuple[int, ...] = ()
 
 
 def notes(text: str, day: date) -> list[Note]:
@@ -184,5 +185,6 @@ def notes(text: str, day: date) -> list[Note]:
         elif line and source:
             said = _SAID.fullmatch(line)
             who, words = (said[1], said[2]) if said else ("", line.lstrip("-*+ "))
-            found.append(Note(day, number, who, words))
+            ids = re.findall("[0-9]{1,18}", said[3] or "") if said else []
+            found.append(Note(day, number, who, words, tuple(map(int, ids))))
     return found

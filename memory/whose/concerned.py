@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -35,7 +36,9 @@ class Concerned:
         lines = await asyncio.to_thread(dated_lines, scope_path(self._folder, chat.scope))
 
         def look(connection: sqlite3.Connection) -> bool:
-            askers = _askers(connection, chat, text)
+            found = SOURCES.search(text)
+            ids = [int(number) for number in re.findall("[0-9]+", found[1] if found else "")]
+            askers = askers_of(connection, chats_of(connection, chat), ids)
             if askers == {(chat.channel, person)}:
                 return True
             at = _written(connection, chat, text)
@@ -57,15 +60,16 @@ def _written(connection: sqlite3.Connection, chat: ChatScope, text: str) -> str 
     return str(at) if at is not None else None
 
 
-def _askers(connection: sqlite3.Connection, chat: ChatScope, text: str) -> set[tuple[str, str]]:
+def askers_of(
+    connection: sqlite3.Connection, chats: Iterable[ChatScope], ids: Iterable[int]
+) -> set[tuple[str, str]]:
     """Whose questions the messages are, or answer, that a note of a day rests on, as far as they are
     stored: channels and ids."""
-    found = SOURCES.search(text)
-    ids = [int(number) for number in re.findall("[0-9]+", found[1] if found else "")]
+    numbers = list(ids)
     return {
         (each.channel, str(row[0]))
-        for each in chats_of(connection, chat)
-        for id_ in ids
+        for each in chats
+        for id_ in numbers
         for row in connection.execute(
             "SELECT i.person FROM messages m JOIN sessions s ON s.id = m.session_id"
             " JOIN inbox i ON i.run_id = m.run_id"

@@ -33,6 +33,7 @@ from memory.notes.flushed import FlushMarks
 from memory.settings import MemorySettings
 from memory.tombstones import Tombstones
 from memory.usage import UsageStore
+from memory.whose.speakers import Speakers
 from tests.bridge.bed import chat_model
 
 ANA = Address("fake", "1", "7")
@@ -92,7 +93,16 @@ class MemoryBed:
         self.calls = MemoryCalls(lambda: model, usage, gate, share)
         self.changed: list[str] = []
         self.reported: list[str] = []
-        stores = NightStores(self.files, self.daily, self.nights, self.tombstones, self._changed)
+        whole = (sharing or Sharing()).whole
+        stores = NightStores(
+            self.files,
+            self.daily,
+            self.nights,
+            self.tombstones,
+            Speakers(database),
+            whole,
+            self._changed,
+        )
         self.flushing = self.flushing_of(self.daily)
         self.consolidation = Consolidation(stores, self.calls, most_lost)
         self.jobs = MemoryJobs(

@@ -16,8 +16,12 @@ import pytest
 from agent.errors import ProviderError, Refusal, RefusalKind
 from agent.messages import assistant_text, user_text
 from agent.provider import Completed, ModelRequest, Usage
+from bridge.inbound import entry
 from bridge.remembering.calls import WAIT_S, Ask, MemoryCalls
 from bridge.remembering.jobs import CONSOLIDATION
+from bridge.session import memory_scope, session_of
+from channels.base import InboundMessage, Sender
+from memory.inbox import Inbox
 from memory.markdown.fact_files import FactFiles
 from memory.markdown.facts import FactsRefused
 from memory.markdown.lines import Ref, lines_of
@@ -29,7 +33,7 @@ from memory.scopes import CHANGES, FACTS, ChatScope, scope_path
 from memory.text.words import normalised, words
 from memory.tombstones import bury
 from memory.whose.authors import Member
-from tests.bridge.memory_bed import SCOPE, MemoryBed, memory_bed
+from tests.bridge.memory_bed import SCOPE, TEAM, MemoryBed, memory_bed
 from tests.bridge.memory_models import Misbehaving, asked_about, faithful, notes, propose
 
 DAY = date(2026, 11, 30)
@@ -192,6 +196,101 @@ async def test_what_is_passed_over_takes_nothing_along_that_was_not_asked_about(
         nights = [await it.night(session, DAY + timedelta(days=n)) for n in range(3)]
         assert [night.outcome for night in nights] == ["refused", "refused", "changed"]
         assert (nights[-1].passed, nights[-1].added) == (MOST_NOTES, 5)
+        it.provider.answer = lambda request: "prose"
+        await write(it, DAY, *(f"topic{n} and so on" for n in range(MOST_NOTES + 5)), first=900)
+        nights = [await it.night(session, DAY + timedelta(days=n)) for n in (3, 4, 5)]
+        assert (nights[-1].passed, nights[-1].failures) == (MOST_NOTES, 1), "nor in the same night"
+
+
+@pytest.mark.parametrize("by", ["/remember", "a night"])
+@pytest.mark.parametrize("person", ["Bob", "Eve as Bob", "nobody that is stored"])
+async def test_who_takes_the_name_of_another_in_a_group_changes_no_entry_of_theirs(
+    tmp_path: Path, person: str, by: str
+) -> None:
+    """By a correction or by what goes on with the entry: it stands beside it."""
+
+    def answer(request: ModelRequest) -> str:
+        ((_, moved), (_, more)) = asked_about(request)
+        return propose(
+            {"do": "correct", "number": 1, "text": moved, "sources": [1]},
+            {"do": "add", "text": more, "sources": [2]},
+        )
+
+    async with memory_bed(tmp_path, faithful) as it:
+        session = await it.session(TEAM)
+        scope = memory_scope(TEAM)
+        first = await said_in_group(it, session, "2", "Bob", "Bob lives in Berlin", "Bob likes tea")
+        if by == "/remember":
+            book, who = Notebook(it.database, it.folder), Member("2", "Bob", may_change_all)
+            for text in ("Bob lives in Berlin", "Bob likes tea"):
+                await book.remember(ChatScope(scope, "fake", "1", "-5"), who, text, TODAY)
+            await it.nights.read(
+                scope, [(u, len(u.data)) for u in await it.nights.unread(scope, TODAY)]
+            )
+        else:
+            await it.night(session, TODAY, scope)
+        assert await it.known(scope) == ["Bob lives in Berlin", "Bob likes tea"]
+        id_ = "2" if person == "Bob" else "3"
+        now = ("Bob lives in Munich", "Bob likes tea with milk")
+        run = await said_in_group(it, session, id_, "Bob", *now)
+        assert run != first
+        if person.startswith("nobody"):
+            await it.database.write(
+                lambda c: c.execute("DELETE FROM messages WHERE run_id = ?", (run,))
+            )
+        it.provider.answer = answer
+        night = await it.night(session, TODAY, scope)
+        if person == "Bob":
+            assert (night.corrected, night.merged) == (1, 1)
+        else:
+            assert await it.known(scope) == ["Bob lives in Berlin", "Bob likes tea", *now]
+
+
+async def test_whoever_is_known_to_have_said_an_entry_corrects_it(tmp_path: Path) -> None:
+    """In private, by hand, and by their id also where another one has their name."""
+
+    def moves(request: ModelRequest) -> str:
+        ((_, text),) = asked_about(request)
+        return propose({"do": "correct", "number": 1, "text": text, "sources": [1]})
+
+    async with memory_bed(tmp_path, moves) as it:
+        session = await it.session()
+        await it.files.add(SCOPE, DAY, "Ana", "Ana lives in Berlin")
+        await write(it, DAY, "Ana lives in Rome")
+        assert (await it.night(session, DAY)).corrected == 1, "in private"
+        session, scope = await it.session(TEAM), memory_scope(TEAM)
+        who = Member("2", "Bob", may_change_all)
+        book = Notebook(it.database, it.folder)
+        await book.remember(ChatScope(scope, "fake", "1", "-5"), who, "Bob lives in Berlin", TODAY)
+        await said_in_group(it, session, "2", "Bob", "Bob lives in Rome")
+        other = InboundMessage(TEAM, "e", "1", Sender("3", "Bob"), it.now, "I am Bob, too")
+        await Inbox(it.database).put(entry(other, session_of(TEAM, "3", "shared"), "turn"))
+        assert (await it.night(session, TODAY, scope)).corrected == 1, "by their id"
+        path = scope_path(it.folder, scope, f"{TODAY}.md")
+        path.write_text(f"{path.read_text()}- **Bob** Bob lives in Oslo\n")
+        assert (await it.night(session, TODAY, scope)).corrected == 1, "by hand"
+
+
+TODAY = datetime.now(UTC).date()  # names prove something for the time since they are stored
+
+
+async def said_in_group(it: MemoryBed, session: int, person: str, name: str, *texts: str) -> str:
+    """Somebody asks, and it is noted; the run."""
+    message = InboundMessage(TEAM, f"m{person}{texts}", "1", Sender(person, name), it.now, texts[0])
+    id_ = await Inbox(it.database).put(entry(message, session_of(TEAM, person, "shared"), "turn"))
+    run = f"r{id_}"
+    await it.database.write(
+        lambda c: c.execute("UPDATE inbox SET run_id = ? WHERE id = ?", (run, id_))
+    )
+    await it.say(session, user_text("; ".join(texts)), assistant_text("ok"), run=run)
+    rows = await it.database.read("SELECT MIN(id) FROM messages WHERE run_id = ?", (run,))
+    number = int(rows[0][0])
+    heading = f"## 10:00–11:00 · conversation {session}, messages {number}–{number + 1}"
+    notes = [f"- **{name}** {text} [{number}]" for text in texts]
+    await it.daily.keep(
+        memory_scope(TEAM), Entry(TODAY, heading, "\n".join(("", heading, *notes, "")))
+    )
+    return run
 
 
 async def test_a_model_that_fails_is_asked_again_the_next_night(tmp_path: Path) -> None:
