@@ -81,6 +81,7 @@ class ConsoleChannel:
         self._receive: Receive | None = None
         self._running: list[StopControl] = []
         self._reading = False
+        self._within_line = False  # where more of an answer is to come
 
     @property
     def receiving(self) -> bool:
@@ -106,6 +107,7 @@ class ConsoleChannel:
     async def _read(self, receive: Receive) -> None:
         self._prompt()
         while (line := await self._lines.next()) is not None:
+            self._within_line = False  # whoever has typed it has ended the line
             if line.strip():
                 await self._store(self._message(line), receive)
                 if not self._typed:  # a script's next line follows the answer, as a person's does
@@ -142,8 +144,8 @@ class ConsoleChannel:
         return _ConsoleReply(self, stop, journal)
 
     async def mark_waiting(self, to: Address, message_id: str, waiting: bool) -> Mark:
-        """Nothing to mark; the terminal shows its lines in order anyway."""
-        return "taken"
+        """Whoever types is told by a line; what comes through a pipe waits for nobody."""
+        return "refused" if self._typed and waiting else "taken"
 
     async def answer_press(
         self, message: InboundMessage, text: str, *, spent: bool = False
@@ -183,6 +185,12 @@ class ConsoleChannel:
     def write(self, text: str) -> None:
         """Print without a line break, at once."""
         self._write(text)
+        self._within_line = not text.endswith("\n") if text else self._within_line
+
+    def end_line(self) -> None:
+        """What comes next begins a line."""
+        if self._within_line:
+            self.write("\n")
 
     def ended(self, stop: StopControl | None) -> None:
         """A reply is complete."""
@@ -284,6 +292,8 @@ class _ConsoleReply(Finishing):
 
         async def one(number: int, part: ReplyPart, passage: Passage) -> None:
             await passage.leaving()
+            if not self._shown:
+                self._console.end_line()
             text = f"{note}\n\n{part.body}" if part.state == "again" and note else part.body
             self._console.write((self._not_shown(text) if number == 0 else text) + "\n")
 

@@ -89,11 +89,6 @@ class Limiter(BaseRateLimiter[Urgency]):
         self._chats: dict[str, _Chat] = {}
         self._sweep_at = _SWEEP_FROM
 
-    @property
-    def known_chats(self) -> int:
-        """How many chats are kept in memory."""
-        return len(self._chats)
-
     async def initialize(self) -> None:
         """Nothing to prepare."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -129,6 +130,28 @@ async def test_text_is_printed_as_it_comes_and_once(terminal: Terminal) -> None:
     reply.show("Ana.")
     await reply.finish(OutboundReply("Hello, Ana."))
     assert terminal.out.getvalue() == "Hello, Ana.\n"
+
+
+async def test_a_line_that_waits_is_acknowledged_to_whoever_types(typed) -> None:
+    """On a line of its own, in the middle of an answer. Nobody sits at a pipe."""
+    piped = typed(b"")
+    assert await piped.console.mark_waiting(ADDRESS, "1", True) == "taken"
+    person, us = pty.openpty()
+    terminal = Terminal(us)
+    try:
+        assert await terminal.console.mark_waiting(ADDRESS, "1", True) == "refused"
+        assert await terminal.console.mark_waiting(ADDRESS, "1", False) == "taken"
+        answer = terminal.console.open_reply(ADDRESS, reply_to=None, stop=StopControl("Stop", "r1"))
+        answer.show("Once upon")
+        notice = terminal.console.open_reply(ADDRESS, reply_to="1")
+        await notice.finish(OutboundReply("I get to this later."))
+        answer.show(" a time.")
+        await answer.finish(OutboundReply("Once upon a time."))
+        told = terminal.out.getvalue()
+        assert told == "Once upon\nI get to this later.\n a time.\n> "
+    finally:
+        os.close(person)
+        os.close(us)
 
 
 async def test_what_was_not_shown_is_added_at_the_end(terminal: Terminal) -> None:
