@@ -11,7 +11,9 @@ from bridge.access.stores import AccessStores
 from bridge.speakers import plain_name
 from bridge.texts import Say
 from memory.access.admissions import Admission
+from memory.access.invites import Invite
 from memory.access.known_groups import Group
+from memory.access.pairings import Pairing
 
 MOST_LINES: Final = 40  # of each kind that are told in a chat
 INVITE: Final = "invite"  # what stands before an invite's number, where else a channel does
@@ -31,37 +33,15 @@ async def roster(
             return list(lines)
         return [*lines[:most], say("people_more", count=len(lines) - most)]
 
-    everybody = await stores.admissions.all()
+    everybody, groups = await stores.admissions.all(), await stores.groups.all()
     sections = [
         ("people_owners", [f"- `{channel}:{person}`" for channel, person in sorted(owners)]),
         ("people_listed", [line for name, one in rules for line in _listed(name, one, say)]),
         ("people_in", [_person(one, say) for one in everybody if one.state == "in"]),
         ("people_out", [_person(one, say) for one in everybody if one.state == "out"]),
-        (
-            "people_asking",
-            [
-                f"- `{one.who}` {plain_name(one.who.name)}, {one.asked_at[:16].replace('T', ' ')}"
-                for one in await stores.pairings.open()
-            ],
-        ),
-        (
-            "people_groups",
-            [_group(one, say) for one in await stores.groups.all() if not one.only_listed],
-        ),
-        (
-            "people_invites",
-            [
-                say(
-                    "people_invite",
-                    invite=f"{INVITE}:{one.id}",
-                    channel=one.channel,
-                    used=one.used,
-                    uses=one.uses,
-                    until=one.expires_at[:16].replace("T", " "),
-                )
-                for one in await stores.invites.good()
-            ],
-        ),
+        ("people_asking", [_asking(one) for one in await stores.pairings.open()]),
+        ("people_groups", [_group(one, say) for one in groups if not one.only_listed]),
+        ("people_invites", [_invite(one, say) for one in await stores.invites.good()]),
     ]
     parts = ["\n".join([say(key), *few(lines)]) for key, lines in sections if lines]
     return "\n\n".join(parts) or say("people_nobody")
@@ -88,6 +68,25 @@ def _person(one: Admission, say: Say) -> str:
 
 def _group(one: Group, say: Say) -> str:
     return f"- `{one}` {plain_name(one.title or '?')}: {say(f'people_group_{one.state}')}"
+
+
+def _asking(one: Pairing) -> str:
+    return f"- `{one.who}` {plain_name(one.who.name)}, {_minute(one.asked_at)}"
+
+
+def _invite(one: Invite, say: Say) -> str:
+    return say(
+        "people_invite",
+        invite=f"{INVITE}:{one.id}",
+        channel=one.channel,
+        used=one.used,
+        uses=one.uses,
+        until=_minute(one.expires_at),
+    )
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")
 
 
 class Revoking:
