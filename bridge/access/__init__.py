@@ -4,6 +4,7 @@
 - `stores`: what is kept of all this
 - `door`: what strangers and unknown groups meet: `pairing`, `invites`, `groups`
 - `desk`: how owners are asked, and people told, in private
+- `review`: when a right is gone, what runs or waits by it is looked at anew; `silence` ends it
 - `commands`: what owners do: `/approve`, `/invite`, `/people`, `/revoke`, and the buttons
 - `people`: the list of everybody, and taking a right back
 - `outcome`: what a command has come to

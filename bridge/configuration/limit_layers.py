@@ -21,7 +21,9 @@ def known_of(config: Config, more_tools: Iterable[Tool] = ()) -> Known:
     if config.local_model:
         return Known((), tool_names(more_tools), ("embedded",))
     usable = dict.fromkeys((config.model, *config.fallback_models, *config.models_for_chats))
-    unpriced = tuple(name for name in usable if config.models[name].price is None)
+    notes = config.memory.notes_model  # a chat pays for its notes
+    paid = usable if notes is None else {**usable, notes: None}
+    unpriced = tuple(name for name in paid if config.models[name].price is None)
     return Known(tuple(usable), tool_names(more_tools), unpriced)
 
 

@@ -18,7 +18,9 @@ def policy_faults(document: Document) -> list[Fault]:
     """Costs that no price is there for, and models that no chat may use."""
     usable = _usable(document.values)
     models = _section(document.values.get("models"))
-    unpriced = [name for name in usable if name in models and "price" not in _section(models[name])]
+    notes = _section(document.values.get("memory")).get("notes_model")  # a chat pays for its notes
+    paid = [*usable, *([notes] if isinstance(notes, str) else [])]
+    unpriced = [name for name in paid if name in models and "price" not in _section(models[name])]
     faults = [
         document.fault(("models_for_chats", index), _not_there(name, models))
         for index, name in enumerate(_names(document.values.get("models_for_chats")))

@@ -50,13 +50,15 @@ For one topic alone: {topic}. For one person, by the operator: {person}. As ceil
 
 Numbers: `50k` and `1.5m` are understood; `50.000` and `0,50` are refused, since they mean different
 numbers in different countries. `key: default` removes a key; an empty value is an error, never "no
-limit". A day begins at midnight in the chat's `timezone`; when that changes, the day that has begun
-goes on until a midnight a day later. Where neither the configuration nor the system names a zone, a
-private chat has that of the person's Slack profile; elsewhere the bot asks once, when it first matters
-(until then UTC). In their private chat everybody may `/limits set timezone`. One person can use a
-third of what a group may use in a day, unless `cost_per_person_per_day_usd` says otherwise. Questions
-count for the person who asks, in all threads and topics together; commands, edits and `/cancel` never
-count, and pictures sent together are one question.
+limit". A limit in USD is refused, with the model's name, while a model that a chat may use, or that
+writes its notes, has no `price` in the configuration; `tokens_per_day` needs none. A day begins at
+midnight in the chat's `timezone`; when that changes, the day that has begun goes on until a midnight a
+day later. Where neither the configuration nor the system names a zone, a private chat has that of the
+person's Slack profile; elsewhere the bot asks once, when it first matters (until then UTC). In their
+private chat everybody may `/limits set timezone`. One person can use a third of what a group may use in
+a day, unless `cost_per_person_per_day_usd` says otherwise. Questions count for the person who asks, in
+all threads and topics together; commands, edits and `/cancel` never count, and pictures sent together
+are one question.
 """
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.config import Config, ConfigError, load, masked
+from bridge.configuration.limit_layers import known_of
 from bridge.limits.kinds import Known
 from bridge.limits.reading import read as read_lines
 
@@ -185,6 +186,17 @@ def test_a_cost_limit_that_is_written_out_needs_a_price(limit: str, read, faults
     assert told.endswith(f" {section}.{key}: needs models.claude.price, which is missing")
     read(PRICED + limit + "\n")
     assert read(MINIMAL).installation.cost_per_month_usd > 0
+
+
+def test_the_model_that_writes_notes_needs_a_price_as_well(read, faults) -> None:
+    """A chat pays for its notes."""
+    notes = "  small: {provider: anthropic, id: x}\nmemory: {notes_model: small}\n"
+    (told,) = faults(PRICED + notes + "installation: {cost_per_day_usd: 5}\n")
+    assert told.endswith(
+        "installation.cost_per_day_usd: needs models.small.price, which is missing"
+    )
+    known = known_of(read(PRICED + notes))
+    assert (known.models, known.unpriced) == (("claude",), ("small",))
 
 
 def test_prices_need_their_date(read, faults) -> None:
