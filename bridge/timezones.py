@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
 _LOCALTIME = Path("/etc/localtime")
 _NAME = Path("/etc/timezone")
+# What servers and containers are set to without anybody having chosen it.
+_UNCHOSEN = re.compile(r"(Etc/)?(UTC|UCT|GMT([+-]?0)?|Greenwich|Universal|Zulu)", re.IGNORECASE)
 
 
 def is_zone(name: str) -> bool:
@@ -40,10 +43,11 @@ def zone_hint(name: str) -> str:
 def system_zone(
     environ: Mapping[str, str], *, localtime: Path = _LOCALTIME, name_file: Path = _NAME
 ) -> str | None:
-    """The zone that TZ, /etc/localtime or /etc/timezone names, or None when none of them does."""
+    """The zone that TZ, /etc/localtime or /etc/timezone names; None when none of them does, and when it
+    is UTC: that is what a machine is set to where nobody has said where the people are."""
     for name in (environ.get("TZ", "").removeprefix(":"), _linked(localtime), _written(name_file)):
         if name and is_zone(name):
-            return name
+            return None if _UNCHOSEN.fullmatch(name) else name
     return None
 
 

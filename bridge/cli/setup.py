@@ -67,7 +67,7 @@ def setup(options: Options) -> int:
             return FAILED
         earlier, contents = None, {copy: there[config_file] or b""}
     if earlier is None:
-        written = first(_ask_first(channel, given))
+        written = first(first_answers(channel, given))
     else:
         written = again(earlier, _ask_again(config_file, channel, earlier, given))
     contents[env_file] = env_text(env, written.secrets).encode()
@@ -111,15 +111,17 @@ def _start_over(config_file: Path, copy: Path, error: ConfigError) -> bool:
     return False
 
 
-def _ask_first(channel: str, given: Mapping[str, str]) -> Answers:
+def first_answers(channel: str, given: Mapping[str, str]) -> Answers:
     """All the questions, four of them. `given`: what the environment or `.env` offers."""
     endpoint = ask_channel(channel, None, given)
     provider, model = ask_first_model(given)
-    zone = system_zone(given) or "UTC"
-    if len(endpoint.secrets) > 1:  # a question less for the second token
+    zone = system_zone(given)
+    if len(endpoint.secrets) == 1:
+        zone = ask("Time zone", _zone, default=zone or "UTC")
+    elif zone is not None:  # a question less for the second token
         say(f"  time zone: {zone}, this system's; timezone in the configuration changes it")
     else:
-        zone = ask("Time zone", _zone, default=zone)
+        say("  time zone: each person's, as Slack has it; timezone in the configuration changes it")
     return Answers(
         (endpoint,), provider, model, zone, _ask_limit(Installation().cost_per_month_usd)
     )
@@ -139,7 +141,7 @@ def _ask_again(
     if is_new and not earlier.lacks("providers"):
         return kept
     provider, model = ask_model_again(earlier, given)
-    zone = ask("Time zone", _zone, default=kept.timezone)
+    zone = ask("Time zone", _zone, default=kept.timezone or "UTC")
     return Answers(channels, provider, model, zone, _ask_limit(kept.limit_usd))
 
 

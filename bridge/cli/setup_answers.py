@@ -39,7 +39,7 @@ class Answers:
     channels: tuple[Endpoint, ...]
     provider: Endpoint
     model: ModelSettings
-    timezone: str
+    timezone: str | None  # None: chats tell theirs
     limit_usd: float
 
 

@@ -32,7 +32,7 @@ def first(answers: Answers) -> Written:
     """Everything, in 15 lines at most."""
     provider = answers.provider
     section: Section = {
-        "timezone": answers.timezone,
+        **({"timezone": answers.timezone} if answers.timezone else {}),
         "model": MODEL_NAME,
         "providers": {provider.name: _endpoint(provider, _variables(provider))},
         "models": {MODEL_NAME: _model(answers.model)},
@@ -63,7 +63,7 @@ def again(earlier: Earlier, answers: Answers) -> Written:
         changed = _changed if earlier.section(path) else _added
         edits |= changed(earlier, path, endpoint, secrets)
     edits |= _chosen(config, answers.model)
-    if answers.timezone != config.timezone:
+    if answers.timezone and answers.timezone != config.timezone:
         edits["timezone",] = answers.timezone
     if answers.limit_usd != config.installation.cost_per_month_usd:
         edits["installation", "cost_per_month_usd"] = number(answers.limit_usd)

@@ -78,8 +78,8 @@ def from_environment(environ: Mapping[str, str]) -> Config:
 
 
 def default_zone(environ: Mapping[str, str]) -> str | None:
-    """The system's time zone; None, with a warning, when the system names none: then chats are in UTC
-    until they tell theirs.
+    """The system's time zone; None, with a warning, when the system names none but UTC: then chats are
+    in UTC until they tell theirs.
 
     Raises `ConfigError` when TZ is not an IANA name.
     """

@@ -281,7 +281,7 @@ class Config(_Section):
 
     @property
     def zone_is_known(self) -> bool:
-        """Whether somebody has said it: the configuration or the system."""
+        """Whether somebody has said it: the configuration, or a system that is not set to UTC."""
         return "timezone" in self.model_fields_set
 
     @property

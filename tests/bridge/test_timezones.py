@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.config import load
 from bridge.configuration import environment
 from bridge.configuration.limit_layers import layers_of
 from bridge.limits.keys import TIMEZONE
@@ -32,6 +33,36 @@ def test_a_system_that_names_no_zone_is_told_apart(tmp_path: Path, content: byte
     localtime = tmp_path / "localtime"
     localtime.write_bytes(b"TZif")  # a copy, no link
     assert system_zone({}, localtime=localtime, name_file=name_file) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["UTC", "Etc/UTC", "Zulu", "GMT", "Etc/GMT", "Universal", "Etc/UCT"]
+)
+def test_a_machine_that_is_set_to_utc_says_of_nobody_where_they_are(
+    tmp_path: Path, name: str
+) -> None:
+    localtime, name_file = tmp_path / "localtime", tmp_path / "timezone"
+    localtime.symlink_to(f"/usr/share/zoneinfo/{name}")
+    name_file.write_text(f"{name}\n")
+    for environ in ({}, {"TZ": name}, {"TZ": f":{name}"}):
+        assert system_zone(environ, localtime=localtime, name_file=name_file) is None
+    far = {"TZ": "Etc/GMT+5"}
+    assert system_zone(far, localtime=localtime, name_file=name_file) == "Etc/GMT+5"
+
+
+CONFIG = """
+model: m
+providers: {p: {kind: anthropic, api_key: k-1}}
+models: {m: {provider: p, id: x, context_tokens: 100000}}
+"""
+
+
+def test_utc_that_is_written_out_is_a_choice(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"timezone: UTC{CONFIG}")
+    assert layers_of(load(path, {})).top[TIMEZONE.name] == "UTC"
+    path.write_text(CONFIG)
+    assert TIMEZONE.name not in layers_of(load(path, {"TZ": "Etc/UTC"})).top
 
 
 def test_utc_is_used_with_a_warning_only(

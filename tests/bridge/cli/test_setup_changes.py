@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.settings import PriceSettings
+from bridge.cli import setup
 from bridge.cli.options import CommandFailed
 from bridge.cli.setup_answers import Answers, Endpoint
 from bridge.cli.setup_changes import Written, again, first, free_name
@@ -76,9 +77,16 @@ def mine(tmp_path: Path) -> Folder:
     channel=st.sampled_from([TELEGRAM, SLACK]),
     kind=st.sampled_from(["anthropic", "openai"]),
     known=st.booleans(),
+    zone=st.sampled_from(["America/Argentina/Buenos_Aires", None]),
 )
 def test_a_first_file_says_what_was_answered_in_15_lines(
-    tmp_path_factory, base_url: str | None, limit: float, channel: Endpoint, kind: str, known: bool
+    tmp_path_factory,
+    base_url: str | None,
+    limit: float,
+    channel: Endpoint,
+    kind: str,
+    known: bool,
+    zone: str | None,
 ) -> None:
     model = model_settings(kind, kind, DEFAULTS[kind] if known else "my model: #1")
     model = model if known else model.model_copy(update={"price": FREE})
@@ -86,10 +94,11 @@ def test_a_first_file_says_what_was_answered_in_15_lines(
         channels=(replace(channel, base_url=base_url.split("$")[0] if base_url else None),),
         provider=Endpoint(kind, kind, {"api_key": "a-key"}, base_url),
         model=model,
-        timezone="America/Argentina/Buenos_Aires",
+        timezone=zone,
         limit_usd=limit,
     )
     written = first(answers)
+    assert ("timezone:" in written.config) == (zone is not None)
     assert len(written.config.splitlines()) <= 15
     folder = Folder(tmp_path_factory.mktemp("written"))
     config = folder.write(written)
@@ -99,6 +108,19 @@ def test_a_first_file_says_what_was_answered_in_15_lines(
     assert config.secrets() == {"a-key", *channel.secrets.values()}
     assert folder.again(answers.channels) == config
     assert folder.file.read_text() == written.config
+
+
+@pytest.mark.parametrize("system", ["Europe/Berlin", None])
+def test_no_zone_is_written_that_nobody_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, system: str | None
+) -> None:
+    """Where Slack's two tokens take the place of the question."""
+    model = OPENAI, model_settings("openai", "openai", DEFAULTS["openai"])
+    monkeypatch.setattr(setup, "ask_channel", lambda *_: SLACK)
+    monkeypatch.setattr(setup, "ask_first_model", lambda _: model)
+    monkeypatch.setattr(setup, "_ask_limit", lambda _: 5.0)
+    monkeypatch.setattr(setup, "system_zone", lambda _: system)
+    assert setup.first_answers("slack", {}).timezone == system
 
 
 def test_the_same_answers_leave_every_byte(mine: Folder) -> None:
