@@ -473,3 +473,16 @@ async def test_a_group_and_a_private_chat_have_files_of_their_own(tmp_path: Path
         assert "**Bo** hello" in team
         assert "secret" not in team
         assert "secret" in await it.day(DAY, SCOPE)
+
+
+async def test_a_session_whose_number_is_another_chats_by_now_is_not_noted_for_the_first(
+    tmp_path: Path,
+) -> None:
+    """It was erased while its flush waited for its turn."""
+    async with memory_bed(tmp_path, notes) as it:
+        session = await it.session(TEAM, "Bo")
+        await it.say(session, user_text("[Bo#1] the team's secret"), run="a")
+        before = await it.flushing.owner(await it.session(ANA))
+        assert before is not None
+        assert await it.flushing.flush(session, before) == 0
+        assert "secret" not in await it.day(DAY, SCOPE)
