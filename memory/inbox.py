@@ -189,9 +189,9 @@ class Inbox:
     ) -> int | None:
         """Store a stop and close the messages that it has stopped, in one transaction: a crash right
         after brings none of them back, nor what of the run's reply is not sent yet. Those that were
-        waiting can be opened again (`reopen`), unless their run had taken a step. The stop's row id, or
-        None when it is stored already; its row keeps what it has ended (`ended_by`) until it is
-        answered."""
+        waiting can be opened again (`reopen`), unless their run had taken a step or shown something.
+        The stop's row id, or None when it is stored already; its row keeps what it has ended
+        (`ended_by`) until it is answered."""
         now = stamp()
 
         def op(connection: sqlite3.Connection) -> int | None:
@@ -331,11 +331,13 @@ class Inbox:
 
 def _stop(connection: sqlite3.Connection, key: InboxKey, event: str | None, at: str) -> bool:
     """Close a message that a stop has stopped, also one that its lane was the first to close; false
-    when its run had taken a step, and the message cannot be asked after all."""
+    when its run had taken a step or shows something, which is to be ended: then the message cannot be
+    asked after all."""
     closed = connection.execute(
         "UPDATE inbox SET state = 'done', outcome = 'cancelled', done_at = ?,"
         " stopped_by = CASE WHEN EXISTS (SELECT 1 FROM messages m"
-        " WHERE m.run_id = inbox.run_id AND m.ordinal > 0) THEN NULL ELSE ? END"
+        " WHERE m.run_id = inbox.run_id AND m.ordinal > 0) OR EXISTS (SELECT 1 FROM runs r"
+        " WHERE r.run_id = inbox.run_id AND r.preview_id IS NOT NULL) THEN NULL ELSE ? END"
         " WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
         " AND (state = 'open' OR outcome = 'cancelled') RETURNING stopped_by",
         (at, event, *key),

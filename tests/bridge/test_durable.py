@@ -19,6 +19,7 @@ from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge import lanes
 from bridge.inbound import entry
 from bridge.runs.loading import load
+from bridge.session import chat_key
 from channels.base import Attachment
 from channels.errors import ReplyRefused, Uncertain
 from channels.testing import PART_CHARACTERS, FakeChannel
@@ -363,6 +364,29 @@ async def test_a_taken_over_answer_goes_on_in_the_same_message(tmp_path: Path) -
         assert reply.stop is not None
         assert reply.stop.request_id == run
         assert reply.final == "All of it."
+
+
+async def test_a_stop_before_it_is_taken_over_ends_what_an_answer_has_shown(tmp_path: Path) -> None:
+    """After an outage a chat is held for a while. The message kept its Stop button for good."""
+    async with bed(tmp_path, ["Half of it, more."], stall=asyncio.Event()) as it:
+        await it.send("tell me")
+        await it.provider.streaming.wait()
+        (run,) = (str(row[0]) for row in await rows(it, "SELECT run_id FROM runs"))
+        await it.services.runs.previewed(run, "message 17")
+        after = killed(it, tmp_path)
+    async with bed(after, ["fine"]) as it:
+        it.bridge._backlog._holds.hold(chat_key("fake", "bot", "1"))
+        await it.bridge.resume()
+        await it.send("/cancel")
+        await it.until(lambda: it.channel.finals)
+        await stored(it, "SELECT 1 FROM runs WHERE state = 'settled'")
+        (reply,) = [reply for reply in it.channel.replies if reply.final]
+        assert reply.final == "Stopped."
+        assert reply.resumed is not None
+        assert reply.resumed.preview_id == "message 17"
+        it.bridge._backlog._holds.release(chat_key("fake", "bot", "1"))
+        assert await it.ask("and now?") == "fine"
+        assert it.said()[1] == ("assistant", "[Stopped by the user.]")
 
 
 async def test_a_preview_that_is_found_after_the_run_was_settled_is_gone_on_with(

@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.crash.nursery import Nursery
-from tests.crash.plan import POINTS, STOP_POINTS, lives
+from tests.crash.plan import OUTAGE_S, POINTS, STOP_POINTS, lives
 from tests.crash.round import Round
 
 IN_A_ROUND = 25
 LARGE = 10  # each of so many rounds has 100 chats
+OUTAGES = 5  # each of so many has long outages
 
 
 async def main(kills: int, seed: str) -> int:
@@ -40,12 +41,19 @@ async def main(kills: int, seed: str) -> int:
         for number in range(kills // IN_A_ROUND):
             if only is not None and number != int(only):
                 continue
-            large = number % LARGE == LARGE - 1
+            large, outages = number % LARGE == LARGE - 1, number % OUTAGES == 1
             named = [_point(points, number * IN_A_ROUND + i) for i in range(IN_A_ROUND)]
             folder = Path(tempfile.mkdtemp(prefix="galata-crash-"))
             began = time.monotonic()
-            drawn = lives(f"{seed}:{number}", named, pace_s=0.03 if large else 0.3)
-            found = await Round(nursery, folder, private=49 if large else 6).run(drawn)
+            pace_s = 0.03 if large else 0.1 if outages else 0.3
+            drawn = lives(f"{seed}:{number}", named, pace_s=pace_s, outages=outages)
+            made = Round(
+                nursery,
+                folder,
+                private=49 if large else 3 if outages else 6,
+                outage_s=OUTAGE_S if outages else None,
+            )
+            found = await made.run(drawn)
             deaths += found.deaths
             counted += found.findings.counted
             print(

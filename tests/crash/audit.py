@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
@@ -19,6 +20,7 @@ from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
 
 DATABASE = "galata.db"
 NOTE = "(This part may have come before"
+ASIDE = re.compile(r"that I have set aside: (\d+)")
 MISSING = "Something of my answer may not have arrived"
 GIVEN_UP = "I was interrupted each time"
 UNANSWERED = "The model's provider does not answer properly right now"
@@ -84,6 +86,7 @@ def audit(world: World, asked: Sequence[Asked], data: Path, findings: Findings) 
             _look_at_question(one, stored, world.model.cut_off, findings)
     for place in world.places:
         own = [one for one in asked if one.place is place]
+        look_at_set_aside(place, [(one, stored.outcomes[one.number]) for one in own], findings)
         look_at_place(place, own, world.model.cut_off, findings)
 
 
@@ -224,6 +227,24 @@ def _look_at_answer(one: Asked, stored: _Stored, cut_off: Set[int], findings: Fi
             findings.counted["answers of which it was said that a part may be missing"] += 1
         else:
             findings.add(what, one.place)
+
+
+def look_at_set_aside(
+    place: Place, asked: Sequence[tuple[Asked, Sequence[str]]], findings: Findings
+) -> None:
+    """After a long outage, in groups: each person's newest question is none of them, and notices count
+    each once."""
+    newest = {one.person: one for one, _ in asked}
+    aside = [one for one, outcomes in asked if "set_aside" in outcomes]
+    for one in aside:
+        if place.size == 1 or newest[one.person] is one:
+            findings.add(f"{one.text} was set aside", place)
+    shown = place.shown()
+    noted = any(message.text.strip().startswith(NOTE) for message in shown)
+    missing = any(MISSING in message.text for message in shown)
+    told = sum(int(found) for message in shown for found in ASIDE.findall(message.text))
+    if (told > len(aside) and not noted) or (told < len(aside) and not missing):
+        findings.add(f"{len(aside)} were set aside, and {told} told", place)
 
 
 def look_at_place(

@@ -5,7 +5,8 @@ start takes as long as the bot's own start, not as long as Python's. The fork is
 `galata run` composes it, with a tool more, the named points of `tests.crash.points`, and waits of
 minutes made short.
 
-An order is `config`, `data`, `log` (paths), and where it kills itself: at `point` (null: nowhere) when
+An order is `config`, `data`, `log` (paths), `outage_s` (seconds without the bot that are a long
+outage; null: half an hour), and where it kills itself: at `point` (null: nowhere) when
 it is there the `nth` time after `arm_s` seconds.
 The answers are `{"pid": …}` and, when one has ended, `{"ended": pid, "status": waitstatus}`.
 """
@@ -23,6 +24,8 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -36,8 +39,11 @@ from agent.tools import ToolContext, ToolOutput, ToolSpec
 from bridge import app
 from bridge.app import serve
 from bridge.config import load
+from bridge.intake import backlog
+from bridge.intake.backlog import BacklogTiming
 from bridge.log import Redactor, setup
 from bridge.operation.signals import Signals
+from bridge.parts import BridgeSettings
 from bridge.runs import delivery, outage
 from channels import supervise
 from channels.slack import catch_up
@@ -100,6 +106,7 @@ HURRIED: tuple[tuple[Any, str, Any], ...] = (
     (outage, "PROBE_S", 1.0),
     (supervise, "FIRST_WAIT_S", 0.1),
     (app, "PATIENCE_S", 0.3),
+    (app, "BridgeSettings", partial(BridgeSettings, backlog=BacklogTiming(0.2, 1.0))),
     (
         SlackChannel.__init__,
         "__kwdefaults__",
@@ -136,6 +143,8 @@ def _be_the_bot(order: Mapping[str, Any]) -> None:
     install(points)
     for owner, name, value in HURRIED:
         patch.object(owner, name, value).start()
+    if order["outage_s"] is not None:
+        patch.object(backlog, "LONG", timedelta(seconds=order["outage_s"])).start()
     code = 70
     try:
         code = asyncio.run(_run(order, points))

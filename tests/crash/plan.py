@@ -108,8 +108,15 @@ class Life:
     acts: Iterator[Act]
 
 
-def lives(seed: str, points: Sequence[str | None], *, pace_s: float) -> Iterator[Life]:
-    """One for each point, None standing for an instant; an act every `pace_s` on the average."""
+SHORT_S: Final = (0.0, 0.0, 0.1, 0.4)
+OUTAGE_S: Final = 1.5  # what a bot takes for a long outage where there are such, for half an hour
+
+
+def lives(
+    seed: str, points: Sequence[str | None], *, pace_s: float, outages: bool = False
+) -> Iterator[Life]:
+    """One for each point, None standing for an instant; an act every `pace_s` on the average.
+    `outages`: nobody runs for long after some of them."""
     for number, point in enumerate(points):
         chance = random.Random(f"{seed}:{number}")
         in_order = point in STOP_POINTS or (point or "").endswith("Runs.withdraw")
@@ -124,7 +131,7 @@ def lives(seed: str, points: Sequence[str | None], *, pace_s: float) -> Iterator
             if early
             else chance.uniform(0, 0.4),
             chance.uniform(0.25, 0.7) if stopping else None,
-            chance.choice((0.0, 0.0, 0.1, 0.4)),
+            chance.choice((*SHORT_S, 2 * OUTAGE_S, 2 * OUTAGE_S) if outages else SHORT_S),
             _acts(chance, point or "", pace_s),
         )
 

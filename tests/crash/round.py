@@ -40,7 +40,10 @@ class Result:
 class Round:
     """To be run once."""
 
-    def __init__(self, nursery: Nursery, folder: Path, *, private: int) -> None:
+    def __init__(
+        self, nursery: Nursery, folder: Path, *, private: int, outage_s: float | None = None
+    ) -> None:
+        """`private`: chats on each platform; `outage_s`: what the bots take for a long outage."""
         self._nursery = nursery
         self._folder = folder
         self._data = folder / "data"
@@ -48,6 +51,7 @@ class Round:
         self._asked: list[Asked] = []
         self._result = Result()
         self._starts = 0
+        self._outage_s = outage_s
 
     async def run(self, lives: Iterable[Life]) -> Result:
         """All lives, one after the other, then one that is let live until all is settled."""
@@ -74,6 +78,7 @@ class Round:
             point=point,
             nth=nth,
             arm_s=arm_s,
+            outage_s=self._outage_s,
         )
 
     async def _warm_up(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.audit import NOTE, Asked, Findings, look_at_place
+from tests.crash.audit import NOTE, Asked, Findings, look_at_place, look_at_set_aside
 from tests.crash.nursery import ROOT, Nursery
 from tests.crash.plan import POINTS, STOP_POINTS, lives
 from tests.crash.round import Round
@@ -113,6 +113,29 @@ def test_what_stands_twice_is_found(messages: list[str], found: list[str]) -> No
     shown = [Shown(str(number), text, False) for number, text in enumerate(messages)]
     findings = Findings()
     look_at_place(Chat(shown), [], {9}, findings)
+    assert [what for what, _ in findings.wrong] == found
+
+
+@pytest.mark.parametrize(
+    ("size", "outcomes", "told", "found"),
+    [
+        (3, ["set_aside", "answered"], ["that I have set aside: 1."], []),
+        (3, ["answered", "set_aside"], ["that I have set aside: 1."], ["q2short was set aside"]),
+        (1, ["set_aside", "answered"], ["that I have set aside: 1."], ["q1short was set aside"]),
+        (3, ["set_aside", "answered"], [], ["1 were set aside, and 0 told"]),
+        (3, ["answered"], ["that I have set aside: 2."], ["0 were set aside, and 2 told"]),
+    ],
+)
+def test_what_is_set_aside_is_never_the_newest_and_counted_once(
+    size: int, outcomes: list[str], told: list[str], found: list[str]
+) -> None:
+    chat = Chat([Shown(str(number), text, False) for number, text in enumerate(told)], size=size)
+    asked = [
+        (Asked(number, "short", chat, 0, None), [outcome])
+        for number, outcome in enumerate(outcomes, start=1)
+    ]
+    findings = Findings()
+    look_at_set_aside(chat, asked, findings)
     assert [what for what, _ in findings.wrong] == found
 
 
