@@ -82,12 +82,12 @@ class Language(Text):
         return wording("words_language")
 
     def read(self, written: Value, known: Known) -> str:
-        """Any code of the right form: models know more languages than the bot's own texts. `no` could
-        be meant as Norwegian (nb) or as none."""
+        """Any code of the right form: models know more languages than the bot's own texts. `no`
+        is Norwegian, as it is written."""
         code = single(written).strip()
         if code.lower() == "auto":
             return "auto"
-        if _LANGUAGE.fullmatch(code) is None or code.lower() in YES | NO:
+        if _LANGUAGE.fullmatch(code) is None:
             raise Wrong("words", words=self.words)
         return code
 
