@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from agent.messages import Message, user_text
@@ -26,7 +27,16 @@ from memory.snapshots import Shown, shown_in
 from memory.stored_messages import readable
 from memory.text.provenance import Whose
 from memory.tombstones import Forgotten, forgotten_in
-from memory.usage import PersonReached, Reached, Reservation, UsageRow, reserve_in, settle_calls
+from memory.usage import (
+    Cost,
+    PersonReached,
+    Reached,
+    Reservation,
+    UsageRow,
+    cost_in,
+    reserve_in,
+    settle_calls,
+)
 
 RunOutcome = Literal["answered", "cancelled", "failed"]
 
@@ -97,11 +107,12 @@ class Visible:
 @dataclass(frozen=True, slots=True)
 class Before:
     """What a run goes by, all of it as it was at one instant. `memory_off`: somebody has switched the
-    memory off."""
+    memory off; `costs`: of all calls since each of the times that were asked for."""
 
     context: Context
     memory: Visible
     memory_off: bool
+    costs: tuple[Cost, ...]
 
 
 class Runs:
@@ -229,12 +240,17 @@ class Runs:
 
         await self._database.write(op)
 
-    async def before(self, session: int, scope: str, switch: str) -> Before:
-        """What a run goes by. `scope`: of its memory; `switch`: the scope that can switch it off."""
+    async def before(
+        self, session: int, scope: str, switch: str, since: Sequence[datetime]
+    ) -> Before:
+        """What a run goes by. `scope`: of its memory; `switch`: the scope that can switch it off;
+        `since`: when what may be spent began to count."""
 
         def op(connection: sqlite3.Connection) -> Before:
             context = context_of(connection, session)
-            return Before(context, _visible(connection, scope, session), is_off(connection, switch))
+            visible = _visible(connection, scope, session)
+            costs = tuple(cost_in(connection, start) for start in since)
+            return Before(context, visible, is_off(connection, switch), costs)
 
         return await self._database.look(op)
 

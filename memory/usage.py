@@ -141,16 +141,7 @@ class UsageStore:
 
     async def cost_since(self, start: datetime, purposes: Sequence[str] = ()) -> Cost:
         """What all calls since `start` cost together, or those for some purposes."""
-        marks = ", ".join("?" for _ in purposes)
-        since = "created_at >= ?" + (f" AND purpose IN ({marks})" if purposes else "")
-        rows = await self._database.read(
-            # The sum of all is read from an index alone, what is reserved from one of few rows.
-            "SELECT COALESCE(SUM(cost_microusd), 0), (SELECT COALESCE(SUM(cost_microusd), 0)"  # noqa: S608
-            f" FROM usage INDEXED BY usage_reserved WHERE outcome = 'reserved' AND {since})"
-            f" FROM usage WHERE {since}",
-            (stamp(start), *purposes) * 2,
-        )
-        return Cost(*map(int, rows[0]))
+        return await self._database.look(lambda connection: cost_in(connection, start, purposes))
 
     async def calls_of(self, run_id: str) -> int:
         """The number of calls that are booked for a run."""
@@ -169,6 +160,20 @@ class UsageStore:
         )
         calls, *counts = (int(value) for value in rows[0])
         return calls, Usage(counts[0], counts[1], counts[2], counts[3], bool(counts[4]))
+
+
+def cost_in(connection: sqlite3.Connection, start: datetime, purposes: Sequence[str] = ()) -> Cost:
+    """As `UsageStore.cost_since`, inside a look."""
+    marks = ", ".join("?" for _ in purposes)
+    since = "created_at >= ?" + (f" AND purpose IN ({marks})" if purposes else "")
+    row = connection.execute(
+        # The sum of all is read from an index alone, what is reserved from one of few rows.
+        "SELECT COALESCE(SUM(cost_microusd), 0), (SELECT COALESCE(SUM(cost_microusd), 0)"  # noqa: S608
+        f" FROM usage INDEXED BY usage_reserved WHERE outcome = 'reserved' AND {since})"
+        f" FROM usage WHERE {since}",
+        (stamp(start), *purposes) * 2,
+    ).fetchone()
+    return Cost(*map(int, row))
 
 
 def reserve_in(

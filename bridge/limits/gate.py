@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
@@ -40,6 +41,21 @@ class Spending:
         return self.limit + why
 
 
+@dataclass(frozen=True, slots=True)
+class SpendingWindow:
+    """One of the installation's limits, and since when it counts; the rest as in `Spending`."""
+
+    limit: str
+    most: int
+    since: datetime
+    window: str
+    opens: datetime
+
+    def used(self, cost: Cost) -> Spending:
+        """With what all calls since then cost."""
+        return Spending(self.limit, cost, self.most, self.window, self.opens)
+
+
 class MonthlyGate:
     """`limit_usd` a calendar month in `zone` for the whole installation, `day_usd` a day (None: as
     much as in a month), `person_usd` a day for one person over all chats (None: no such limit);
@@ -68,11 +84,15 @@ class MonthlyGate:
         self._day = None if day_usd is None else round(day_usd * MICRO)
         self._person = None if person_usd is None else round(person_usd * MICRO)
 
-    async def check(self, step: int) -> None:
-        """Raises `LimitReached`, whatever the step: `month`, `day`; `month_held`, `day_held` where it
-        is what running calls have reserved that leaves no room; `month_none`, `day_none` where
-        nothing may be spent at all."""
-        for one in await self.spending():
+    async def check(self) -> None:
+        """Raises `LimitReached` as `judge`."""
+        self.judge(await self.spending())
+
+    def judge(self, found: Sequence[Spending]) -> None:
+        """Raises `LimitReached`: `month`, `day`; `month_held`, `day_held` where it is what running
+        calls have reserved that leaves no room; `month_none`, `day_none` where nothing may be spent
+        at all."""
+        for one in found:
             if one.is_full:
                 raise LimitReached(
                     one.text,
@@ -91,14 +111,22 @@ class MonthlyGate:
 
     async def spending(self) -> list[Spending]:
         """Of each of the installation's limits."""
+        windows = self.windows()
+        return self.used(windows, [await self._usage.cost_since(one.since) for one in windows])
+
+    def windows(self) -> list[SpendingWindow]:
+        """The installation's limits as they count now."""
         month, day = self.month_began(), self.day_began()
-        cost = await self._usage.cost_since(month)
         later = (month + timedelta(days=32)).replace(day=1)
-        found = [Spending("month", cost, self._limit, f"{month:%Y-%m}", later)]
+        found = [SpendingWindow("month", self._limit, month, f"{month:%Y-%m}", later)]
         if self._day is not None:
-            cost = await self._usage.cost_since(day)
             later = day + timedelta(days=1)
-            found.append(Spending("day", cost, self._day, f"{day:%Y-%m-%d}", later))
+            found.append(SpendingWindow("day", self._day, day, f"{day:%Y-%m-%d}", later))
+        return found
+
+    def used(self, windows: Sequence[SpendingWindow], costs: Sequence[Cost]) -> list[Spending]:
+        """What is used of each, with what all calls since its begin cost."""
+        found = [one.used(cost) for one, cost in zip(windows, costs, strict=True)]
         self._shut = any(one.is_full for one in found)
         return found
 

@@ -103,7 +103,7 @@ class MemoryCalls:
     async def admit(self, session: int) -> Allowance | None:
         """What this session's chat may use. Raises `PutOff` when no call may be made now for it."""
         try:
-            await self._gate.check(1)
+            await self._gate.check()
         except LimitReached as error:
             raise PutOff("the month's limit is reached") from error
         spent = await self._usage.cost_since(self._gate.month_began(), PURPOSES)

@@ -24,7 +24,7 @@ from bridge.runs.display import Display
 from bridge.runs.loading import Asked, attempts, effects_of, load, start_of, without_run
 from bridge.runs.outage import Outages
 from bridge.runs.question import GivenUp, NothingToRetry, user_message
-from bridge.runs.run_gate import RunGate
+from bridge.runs.run_gate import AtBegin, RunGate
 from bridge.runs.run_memory import RunMemory
 from bridge.runs.settling import Ran, Settling
 from bridge.runs.sparing import Sparing
@@ -35,6 +35,7 @@ from bridge.tools import ConversationInfo, CurrentTime
 from channels.base import ReplySink, Resumed, StopControl
 from memory.conversations import Context
 from memory.errors import StoreError
+from memory.runs import Before
 from memory.tools import ReadTranscript
 
 
@@ -98,23 +99,8 @@ class Turn:
         if claimed:
             await services.runs.claim(plan.session, plan.run_id, plan.inbox_ids)
         question = self._ran.question = await self._asked()
-        # Side by side: what was said before does not depend on the question, and is read meanwhile.
         own_words = await self._own_words()
-        id_, before = await asyncio.gather(
-            services.runs.begin(
-                plan.session,
-                plan.run_id,
-                question,
-                plan.inbox_ids,
-                own_words=own_words,
-                overheard=bool(plan.heard),
-                claimed=claimed,
-                retry_of=plan.retry_of,
-            ),
-            services.runs.before(
-                plan.session, plan.memory_scope, memory_scope(plan.question.newest.address)
-            ),
-        )
+        id_, before, began = await self._begin(question, own_words=own_words, claimed=claimed)
         context = before.context
         self._journal.begun()
         done = effects_of(context, attempts(context, plan.retry_of), services.acting)
@@ -130,10 +116,39 @@ class Turn:
             new_messages=self._new_messages,
         )
         asked = Asked(plan.run_id, question, start, "\n\n".join(filter(None, (plan.heard, done))))
-        agent = self._ran.agent = await self._prepare(run, context, asked, memory)
+        gate = self._gate(memory, began)
+        agent = self._ran.agent = await self._prepare(run, context, asked, gate)
         to = plan.question.newest.address
         async with services.slots.one((to.channel, to.account, to.chat), (to.channel, plan.person)):
             await agent.execute()
+
+    async def _begin(
+        self, question: Message, *, own_words: bool, claimed: bool
+    ) -> tuple[int, Before, AtBegin]:
+        """The question is stored, and meanwhile all is read that the run goes by: it does not depend on
+        the question. Its row id, and both."""
+        plan, services = self._plan, self._services
+        windows = services.gate.windows()
+        id_, before = await asyncio.gather(
+            services.runs.begin(
+                plan.session,
+                plan.run_id,
+                question,
+                plan.inbox_ids,
+                own_words=own_words,
+                overheard=bool(plan.heard),
+                claimed=claimed,
+                retry_of=plan.retry_of,
+            ),
+            services.runs.before(
+                plan.session,
+                plan.memory_scope,
+                memory_scope(plan.question.newest.address),
+                [window.since for window in windows],
+            ),
+        )
+        spent = services.gate.used(windows, before.costs)
+        return id_, before, AtBegin(spent, asyncio.get_running_loop().time())
 
     def _new_messages(self) -> Sequence[Message]:
         agent = self._ran.agent
@@ -174,7 +189,7 @@ class Turn:
         return all(message.own_words for message in plan.question.messages)
 
     async def _prepare(
-        self, run: ActiveRun, context: Context, asked: Asked, memory: RunMemory
+        self, run: ActiveRun, context: Context, asked: Asked, gate: RunGate
     ) -> AgentRun:
         plan, services = self._plan, self._services
         settings = services.settings
@@ -189,8 +204,8 @@ class Turn:
         models = tuple(map(services.ratios.corrected, plan.models))
         task = AgentTask(
             models=models,
-            system=self._system(await memory.begin()),
-            toolbox=Toolbox(self._tools(memory)),
+            system=self._system(await gate.memory.begin()),
+            toolbox=Toolbox(self._tools(gate.memory)),
             history=loaded.working,
             tool_context=ToolContext(plan.run_id, plan.session_key, plan.timezone, run.token),
             limits=settings.limits,
@@ -200,14 +215,6 @@ class Turn:
             resumed=loaded.resumed,
         )
         health = self._outages.health_for(plan.session_key)
-        gate = RunGate(
-            services.runs,
-            RunBudget(services.gate, self._spender(), plan.run_id, self._say),
-            memory,
-            self._system,
-            plan.session,
-            plan.memory_scope,
-        )
         keeper = Compaction(
             services.compaction(models[0]),
             plan.subject(context.read_at),
@@ -224,7 +231,15 @@ class Turn:
             reserve=gate.reserve,
             renew=gate.renew,
         )
-        return AgentRun(task, AgentPorts(keeper, self, services.gate, calls))
+        return AgentRun(task, AgentPorts(keeper, self, gate, calls))
+
+    def _gate(self, memory: RunMemory, began: AtBegin) -> RunGate:
+        plan, services = self._plan, self._services
+        budget = RunBudget(services.gate, self._spender(), plan.run_id, self._say)
+        scope = plan.memory_scope
+        return RunGate(
+            services.runs, services.gate, began, budget, memory, self._system, plan.session, scope
+        )
 
     def _system(self, memory: str) -> str:
         plan = self._plan
