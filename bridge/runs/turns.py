@@ -190,10 +190,12 @@ class Turns:
         self.expect(message, session_key)
 
     def dropped(self, session_key: str, keys: Iterable[InboxKey]) -> None:
-        """A stop has closed the rows of these messages. Their tokens stay until the lane has read the
-        inbox anew: what it is reading now may still show them as open."""
+        """The rows of these messages were closed, by a stop or after an outage: their marks go. Their
+        tokens stay until the lane has read the inbox anew: what it is reading now may still show them
+        as open."""
         found = set(keys)
         if found:
+            self.unmark(found)
             self._dropped.setdefault(session_key, set()).update(found)
             self._lanes.wake(session_key)
 

@@ -21,6 +21,11 @@ from tests.crash.world import BARE, QUESTION, WORD, WORDS, Place, Shown, World
 DATABASE = "galata.db"
 NOTE = "(This part may have come before"
 ASIDE = re.compile(r"that I have set aside: (\d+)")
+# One whose question was dropped while it waited can be asked after all.
+OPEN_RUN = (
+    "state <> 'settled' AND NOT EXISTS (SELECT 1 FROM inbox i"
+    " WHERE i.run_id = runs.run_id AND i.stopped_by IS NOT NULL)"
+)
 MISSING = "Something of my answer may not have arrived"
 GIVEN_UP = "I was interrupted each time"
 UNANSWERED = "The model's provider does not answer properly right now"
@@ -120,7 +125,7 @@ class _Stored:
         for what, sql in (
             ("messages", "SELECT COUNT(*) FROM inbox WHERE state = 'open'"),
             ("replies", "SELECT COUNT(*) FROM outbox WHERE state = 'open'"),
-            ("runs", "SELECT COUNT(*) FROM runs WHERE state <> 'settled'"),
+            ("runs", f"SELECT COUNT(*) FROM runs WHERE {OPEN_RUN}"),
         ):
             count = self._database.execute(sql).fetchone()[0]
             if count:

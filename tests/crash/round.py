@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from signal import SIGTERM
 
-from tests.crash.audit import DATABASE, Asked, Findings, audit
+from tests.crash.audit import DATABASE, OPEN_RUN, Asked, Findings, audit
 from tests.crash.nursery import Bot, Nursery
 from tests.crash.plan import Act, Life
 from tests.crash.trouble import make_trouble
@@ -257,7 +257,7 @@ def _open(path: Path) -> Iterator[str]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         for table, condition in (
             ("inbox", "state = 'open'"),
-            ("runs", "state <> 'settled'"),
+            ("runs", OPEN_RUN),
             ("outbox", "state = 'open'"),
         ):
             found = database.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bridge.inbound import entry
 from bridge.intake.backlog import LONG, Missed, is_old, sort_out
 from bridge.intake.chat_rules import ChatRules
+from bridge.runs.stopping import key_of
 from channels.base import Address, InboundMessage, Sender
 from channels.errors import ChannelUnavailable, Uncertain
 from memory.backlog import MissedRow
@@ -151,11 +152,14 @@ async def test_questions_found_at_a_start_are_sorted_out_too(tmp_path: Path) -> 
             late = replace(plain, sent_at=datetime.now(UTC) - timedelta(minutes=minutes))
             place = ChatRules(made.services.policies).place(late, made.bridge.talks)
             await made.services.inbox.put(entry(late, place, "turn"))
+            await made.services.inbox.mark(key_of(late), True)  # it had to wait before, too
         await made.bridge.resume()
         await made.until(lambda: len(made.channel.finals) == 2)
         await made.bridge.idle()
         assert "set aside: 1" in made.channel.finals[0]
         assert made.said()[-1] == ("user", "[Ana#1] new")
+        await made.until(lambda: len(made.channel.marks) == 2)
+        assert [waits for _, waits in made.channel.marks] == [False, False]
 
 
 async def test_what_is_set_aside_is_told_however_often_that_fails(tmp_path: Path) -> None:
