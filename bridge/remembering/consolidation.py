@@ -11,12 +11,13 @@ from datetime import UTC, date, datetime, tzinfo
 from weakref import WeakValueDictionary
 
 from bridge.remembering.calls import Ask, CallFailed, CutOff, MemoryCalls, PutOff
+from bridge.remembering.progress import Progress
 from memory.consolidate import Applied, apply, report
 from memory.consolidate import Night as Judged
 from memory.daily import DailyFiles
 from memory.markdown.fact_files import FactFiles, digest_of
 from memory.markdown.facts import Lines, facts, render
-from memory.night.nights import Night, Nights, Unread
+from memory.night.nights import Night, Nights
 from memory.night.proposal import (
     INSTRUCTIONS,
     MOST_NOTES,
@@ -27,6 +28,7 @@ from memory.night.proposal import (
     prompt,
     read_proposal,
 )
+from memory.night.read_days import ReadDays, Unread
 from memory.notes.flush import Note
 from memory.notes.flush import notes as notes_of
 from memory.scopes import ChatScope
@@ -48,40 +50,12 @@ class NightStores:
 
     files: FactFiles
     daily: DailyFiles
+    days: ReadDays
     nights: Nights
     tombstones: Tombstones
     speakers: Speakers
     chat: Callable[[str], ChatScope]
     changed: Callable[[str], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class _Progress:
-    """One night so far. `before`: entries that there were; `failures`: nights in a row of which nothing
-    came, if nothing comes of this one; `lost`: entries that are gone or say less."""
-
-    night: Night
-    before: int
-    failures: int
-    lost: int = 0
-
-    def take(self, applied: Applied, found: str, left_as: str) -> None:
-        """What passed of a piece made of the file `found` the one `left_as`."""
-        night = self.night
-        if found == left_as:
-            found, left_as = night.found, night.left_as
-        elif night.left_as:
-            found = night.found if night.left_as == found else ""
-        self.lost += applied.lost
-        self.night = replace(
-            night,
-            added=night.added + applied.count("add"),
-            merged=night.merged + applied.count("merge"),
-            corrected=night.corrected + applied.count("correct"),
-            dropped=night.dropped + applied.count("drop"),
-            found=found,
-            left_as=left_as,
-        )
 
 
 class Consolidation:
@@ -113,9 +87,9 @@ class Consolidation:
         newest = await stores.nights.newest(scope)
         failures = newest.failures if newest is not None else 0
         failing = newest.failures_with(day) if newest is not None else 1
-        unread = await stores.nights.unread(scope, day)
+        unread = await stores.days.unread(scope, day)
         before = len(facts(await stores.files.load(scope)))
-        progress = _Progress(Night(day, "same", failures=failures), before, failing)
+        progress = Progress(Night(day, "same", failures=failures), before, failing)
         try:
             await self._read(scope, session, unread, zone, progress)
         except PutOff as error:
@@ -129,11 +103,8 @@ class Consolidation:
         except ProposalRefused as error:
             failures = progress.failures
             return replace(progress.night, outcome="refused", reason=error.why, failures=failures)
-        await stores.nights.read(scope, [(part, len(part.data)) for part in unread])
-        night = replace(progress.night, failures=0)
-        if _changes(night):
-            return replace(night, outcome="changed")
-        return replace(night, outcome="refused") if night.passed else night
+        await stores.days.read(scope, [(part, len(part.data)) for part in unread])
+        return progress.ended()
 
     async def _read(
         self,
@@ -141,7 +112,7 @@ class Consolidation:
         session: int,
         unread: Sequence[Unread],
         zone: tzinfo,
-        progress: _Progress,
+        progress: Progress,
     ) -> None:
         """Ask about all notes in pieces, smaller ones where an answer was cut off. A piece of which
         nothing comes night after night is passed over, of answers that are cut off a single note: its
@@ -158,13 +129,13 @@ class Consolidation:
                     continue
                 await self._in_vain(scope, piece, progress, error)
             left, most = left[len(piece) :], min(MOST_NOTES, 2 * most)
-            await self._stores.nights.read(scope, _read_until(unread, piece[-1]))
+            await self._stores.days.read(scope, _read_until(unread, piece[-1]))
 
     async def _in_vain(
         self,
         scope: str,
         notes: Sequence[Note],
-        progress: _Progress,
+        progress: Progress,
         error: CutOff | ProposalRefused,
     ) -> None:
         """Nothing came of these notes: the file stays. That is said, and when it was so night after
@@ -179,9 +150,7 @@ class Consolidation:
         await self._note_changes(scope, night.day, rows)
         if progress.failures < MOST_REFUSED:
             raise error
-        passed = night.passed + len(notes)
-        progress.night = replace(night, failures=0, passed=passed, reason=str(error)[:200])
-        progress.failures = 1
+        progress.pass_over(len(notes), str(error)[:200])
 
     async def _piece(self, scope: str, notes: Sequence[Note]) -> Sequence[Note]:
         """As many notes as the model can read beside the entries."""
@@ -196,7 +165,7 @@ class Consolidation:
         session: int,
         notes: Sequence[Note],
         zone: tzinfo,
-        progress: _Progress,
+        progress: Progress,
     ) -> None:
         """Ask about these notes, and carry out what passes. Raises `PutOff`, `CallFailed`,
         `ProposalRefused`."""
@@ -261,7 +230,3 @@ def _read_until(unread: Sequence[Unread], last: Note) -> list[tuple[Unread, int]
     """The files up to that note."""
     whole = [(part, len(part.data)) for part in unread if part.day < last.day]
     return [*whole, *((part, part.until(last)) for part in unread if part.day == last.day)]
-
-
-def _changes(night: Night) -> int:
-    return night.added + night.merged + night.corrected + night.dropped

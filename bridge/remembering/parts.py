@@ -29,6 +29,7 @@ from memory.database import Database
 from memory.forgotten.copies import REMEMBER_TOOL
 from memory.jobs import Jobs
 from memory.night.nights import Nights
+from memory.night.read_days import ReadDays
 from memory.notebook import Notebook
 from memory.notes.flushed import FlushMarks
 from memory.scopes import SHARED
@@ -95,7 +96,7 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     """All of them, on the same stores."""
     settings = config.memory
     marks, daily = FlushMarks(ground.database), DailyFiles(ground.folder)
-    tombstones, nights = Tombstones(ground.database), Nights(ground.database, daily)
+    tombstones, nights = Tombstones(ground.database), Nights(ground.database)
     sharing = ground.sharing
     zone = _zones(ground.policies, config.zone)
     switch = MemorySwitch(MemoryOff(ground.database), marks, ground.policies)
@@ -118,9 +119,9 @@ def memory_parts(config: Config, ground: MemoryGround, models: ModelChoice) -> M
     async def changed(scope: str) -> None:
         await ground.notebook.refresh(sharing.whole(scope))
 
-    speakers = Speakers(ground.database)
+    speakers, days = Speakers(ground.database), ReadDays(ground.database, daily)
     stores = NightStores(
-        ground.notebook.files, daily, nights, tombstones, speakers, sharing.whole, changed
+        ground.notebook.files, daily, days, nights, tombstones, speakers, sharing.whole, changed
     )
     consolidation = Consolidation(stores, calls, settings.most_lost_percent / 100)
     rows = Jobs(ground.database)

@@ -4,5 +4,5 @@
 - `gate`: whether a change is made, and what the entries are then; `judged`: what it
   is given, and what it says
 - `alike`: whether two entries say the same; `against`: whether one takes the other's place
-- `nights`: what has been read of the day files, and how the newest night went
+- `read_days`: what has been read of the day files; `nights`: how the newest night went
 """

@@ -34,7 +34,7 @@ from memory.markdown.facts import Fact, FactsRefused, Line, facts
 from memory.markdown.files import names
 from memory.markdown.folders import TRANSCRIPTS
 from memory.markdown.lines import Ref, drop, drop_saying, lines_of, said, sayings, speaker_of
-from memory.night.nights import Nights
+from memory.night.read_days import ReadDays
 from memory.scopes import CHANGES, FACTS, PERSON, ChatScope, day_of, scope_path
 from memory.search import Search
 from memory.snapshots import drop_snapshots
@@ -69,7 +69,7 @@ class Forgetting:
         self._search = search
         self._authors = authors
         self._concerned = Concerned(database, folder)
-        self._nights = Nights(database, DailyFiles(folder))
+        self._days = ReadDays(database, DailyFiles(folder))
 
     async def matches(self, chat: ChatScope, query: str) -> list[Match]:
         """All lines that have all of the words: entries first, then those of the newest days."""
@@ -105,11 +105,11 @@ class Forgetting:
         runs = await self._runs(chat, by, forgotten, bare)
         if whose:
             runs -= await self._database.look(lambda c: said_by_others(c, runs, forgotten))
-        done_with = await self._nights.prefixes(chat.scope)
+        done_with = await self._days.prefixes(chat.scope)
         receipt = Receipt("forgotten", len({said(text) for _, text in chosen}))
         receipt = await self._take_out(chat, by, runs, receipt, (forgotten, bare))
         await self._drop(chat, [ref for ref, _ in chosen], forgotten)
-        await self._nights.carry(chat.scope, done_with)
+        await self._days.carry(chat.scope, done_with)
         made(receipt)
         await self._database.write(lambda connection: drop_snapshots(connection, chat))
         return receipt

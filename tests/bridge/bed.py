@@ -96,7 +96,7 @@ def without_nights(
         return await switch.is_on(owner.address, owner.person)
 
     flushing = Flushing(marks, daily, Tombstones(database), is_on=is_on, sharing=sharing)
-    nights = Nights(database, daily)
+    nights = Nights(database)
     return MemoryParts(flushing, nights, None, switch, sharing=sharing, calls=calls)
 
 

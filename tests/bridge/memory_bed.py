@@ -29,6 +29,7 @@ from memory.jobs import Jobs
 from memory.markdown.fact_files import FactFiles
 from memory.markdown.facts import facts
 from memory.night.nights import Night, Nights
+from memory.night.read_days import ReadDays
 from memory.notes.flushed import FlushMarks
 from memory.settings import MemorySettings
 from memory.tombstones import Tombstones
@@ -85,7 +86,7 @@ class MemoryBed:
         self.marks = FlushMarks(database)
         self.daily = DailyFiles(folder)
         self.files = FactFiles(folder)
-        self.nights = Nights(database, self.daily)
+        self.days, self.nights = ReadDays(database, self.daily), Nights(database)
         self.tombstones = Tombstones(database)
         usage = UsageStore(database)
         gate = MonthlyGate(usage, limit_usd=limit_usd, zone=UTC)
@@ -97,6 +98,7 @@ class MemoryBed:
         stores = NightStores(
             self.files,
             self.daily,
+            self.days,
             self.nights,
             self.tombstones,
             Speakers(database),

@@ -224,8 +224,8 @@ async def test_who_takes_the_name_of_another_in_a_group_changes_no_entry_of_thei
             book, who = Notebook(it.database, it.folder), Member("2", "Bob", may_change_all)
             for text in ("Bob lives in Berlin", "Bob likes tea"):
                 await book.remember(ChatScope(scope, "fake", "1", "-5"), who, text, TODAY)
-            await it.nights.read(
-                scope, [(u, len(u.data)) for u in await it.nights.unread(scope, TODAY)]
+            await it.days.read(
+                scope, [(u, len(u.data)) for u in await it.days.unread(scope, TODAY)]
             )
         else:
             await it.night(session, TODAY, scope)
