@@ -53,12 +53,13 @@ numbers in different countries. `key: default` removes a key; an empty value is 
 limit". A limit in USD is refused, with the model's name, while a model that a chat may use, or that
 writes its notes, has no `price` in the configuration; `tokens_per_day` needs none. A day begins at
 midnight in the chat's `timezone`; when that changes, the day that has begun goes on until a midnight a
-day later. Where neither the configuration nor the system names a zone, a private chat has that of the
-person's Slack profile; elsewhere the bot asks once, when it first matters (until then UTC). In their
-private chat everybody may `/limits set timezone`. One person can use a third of what a group may use in
-a day, unless `cost_per_person_per_day_usd` says otherwise. Questions count for the person who asks, in
-all threads and topics together; commands, edits and `/cancel` never count, and pictures sent together
-are one question.
+day later. Where neither the configuration nor the system names a zone (a system that is set to UTC
+names none: nobody has chosen that), a private chat has that of the person's Slack profile; elsewhere
+the bot asks once, when it first matters (until then UTC). In their private chat everybody may `/limits
+set timezone`. One person can use a third of what a group may use in a day, unless
+`cost_per_person_per_day_usd` says otherwise. Questions count for the person who asks, in all threads
+and topics together; commands, edits and `/cancel` never count, and pictures sent together are one
+question.
 """
 
 
