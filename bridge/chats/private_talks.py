@@ -61,7 +61,7 @@ class PrivateTalks:
         """It is gone when this returns; false where none went on."""
         talk = self.of(address)
         if talk is not None:
-            await self._end(talk)
+            await self._end(talk, by_time=False)
         return talk is not None
 
     def forget(self, place: ChatPlace) -> None:
@@ -75,15 +75,15 @@ class PrivateTalks:
         if talk is None or talk.until > due.now:
             return "none has to end"
         try:
-            await self._end(talk)
+            await self._end(talk, by_time=True)
         except Busy:
             await self._jobs.once(END, due.scope, due.now + AGAIN)
             return "an answer is under way, tried again"
         return "ended"
 
-    async def _end(self, talk: Talk) -> None:
+    async def _end(self, talk: Talk, *, by_time: bool) -> None:
         """The files first: while the rows are there, it is tried again."""
         async with self._quiet([talk.place]):
             await self._folders.erase(TRANSCRIPTS, await self._talks.session_keys(talk))
-            await self._talks.end(talk)
+            await self._talks.end(talk, by_time=by_time)
             self._known.pop(talk.place, None)

@@ -6,6 +6,7 @@ yet sent).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -16,6 +17,7 @@ from agent.cancel import CancelToken
 from agent.errors import ProviderDown
 from agent.loop import FAILED_MARK, STOPPED_MARK, AgentRun
 from agent.messages import Message, TextBlock
+from bridge.chats.keeper import place_of
 from bridge.errors import outage_key
 from bridge.lanes import ActiveRun, Outcome
 from bridge.limits.keys import LONGEST_ANSWER
@@ -35,6 +37,7 @@ from memory.runs import RunOutcome, Settlement
 from memory.usage import UsageRow
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 # Seconds between the tries to store an answer that cannot be stored; the last repeats.
 STORE_AGAIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)
@@ -140,7 +143,8 @@ class Settling:
         memory = self._ran.memory
         buttons = () if memory is None else await memory.undo_buttons(self._say)
         if outcome.ending == "completed":
-            for told, more in (await self._overnight(), await self._zone_question()):
+            over = await self._private_over(), ()
+            for told, more in (over, await self._overnight(), await self._zone_question()):
                 text, buttons = (f"{text}\n\n{told}" if told else text), (*buttons, *more)
         parts = await self._sink.compose(
             OutboundReply(text, buttons=buttons, silent=self._plan.quiet)
@@ -172,6 +176,18 @@ class Settling:
             return ()
         where = self._services.memory.sharing.audience(self._plan.question.newest.address)
         return receipt_lines(self._say, self._ran.memory.receipts, where)
+
+    async def _private_over(self) -> str:
+        """Nobody goes on unknowingly where things are kept."""
+        to = self._plan.question.newest.address
+        if not to.private:
+            return ""
+        try:
+            over = await self._services.talks.tell_over(place_of(to))
+        except StoreError as error:
+            log.warning("the end of a private conversation is told another time: %s", error)
+            return ""
+        return self._say("private_timed_out") if over else ""
 
     async def _overnight(self) -> tuple[str, tuple[Button, ...]]:
         memory = self._services.memory

@@ -54,6 +54,7 @@ class Talks:
                 " DO UPDATE SET due_at = excluded.due_at, tries = 0",
                 (END, job_scope, until),
             )
+            connection.execute("DELETE FROM notices WHERE key = ?", (_over(place),))
 
         await self._database.write(op)
 
@@ -66,8 +67,18 @@ class Talks:
         )
         return [str(row[0]) for row in rows]
 
-    async def end(self, talk: Talk) -> None:
-        """Everything of it goes; what it cost stays as sums without a person. Idempotent."""
+    async def tell_over(self, place: ChatPlace) -> bool:
+        """Whether one has ended there by time and nobody was told yet; from now on somebody was."""
+        key = (_over(place),)
+        if not await self._database.read("SELECT 1 FROM notices WHERE key = ?", key):
+            return False
+        return await self._database.write(
+            lambda c: c.execute("DELETE FROM notices WHERE key = ?", key).rowcount == 1
+        )
+
+    async def end(self, talk: Talk, *, by_time: bool) -> None:
+        """Everything of it goes; what it cost stays as sums without a person. Idempotent. Where it ends
+        `by_time`, the chat is still to be told."""
 
         def op(connection: sqlite3.Connection) -> None:
             rows = connection.execute(
@@ -81,6 +92,10 @@ class Talks:
                 " AND token = ?",
                 (*_place(talk), talk.token),
             )
+            if by_time:
+                connection.execute(
+                    "INSERT OR REPLACE INTO notices VALUES (?, ?)", (_over(talk.place), stamp())
+                )
 
         await self._database.write(op)
         await self._database.scrub()
@@ -88,3 +103,8 @@ class Talks:
 
 def _place(talk: Talk) -> tuple[str, str, str]:
     return talk.place.channel, talk.place.account, talk.place.chat
+
+
+def _over(place: ChatPlace) -> str:
+    """The notice that one has ended there."""
+    return f"private_over:{place.channel}:{place.account}:{place.chat}"

@@ -74,6 +74,25 @@ async def test_it_ends_after_a_day_also_over_a_restart(tmp_path: Path) -> None:
         assert it.bridge.talks.of(ANA) is None
 
 
+async def test_that_it_ended_by_time_is_said_once_and_not_where_another_one_goes_on(
+    tmp_path: Path,
+) -> None:
+    over = "ended after 24 hours"
+    async with bed(tmp_path, list("123456")) as it:
+        await it.ask("/private")
+        await it.ask("a secret")
+        await it.bridge.talks.by_the_clock(due(LASTS))
+    async with bed(tmp_path, list("3456")) as it:
+        assert over in await it.ask("hello")
+        assert over not in await it.ask("hello again")
+        await it.ask("/private")
+        await it.bridge.talks.by_the_clock(due(LASTS))
+        await it.ask("/private")
+        assert over not in await it.ask("another secret")
+        await it.ask("/new")
+        assert over not in await it.ask("and now")
+
+
 async def test_an_answer_that_is_under_way_at_its_end_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
