@@ -108,6 +108,18 @@ async def test_what_somebody_has_taken_back_is_added_by_no_night(tmp_path: Path)
         assert "I like jazz" in await it.known(), "who says it is Ana"
 
 
+async def test_what_was_forgotten_for_good_stays_so_when_it_is_taken_back_again(
+    tmp_path: Path,
+) -> None:
+    """What was only taken back may be said within more; that not."""
+    async with memory_bed(tmp_path, faithful) as it:
+        for undone in (False, True):
+            await it.database.write(lambda c, u=undone: bury(c, SCOPE, ["likes tea"], undone=u))  # type: ignore[misc]
+        await write(it, DAY, "I like green tea")
+        await it.night(await it.session(), DAY)
+        assert await it.known() == []
+
+
 async def test_who_does_it_to_whom_is_told_apart(tmp_path: Path) -> None:
     async with memory_bed(tmp_path, faithful) as it:
         session = await it.session()
