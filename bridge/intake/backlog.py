@@ -164,13 +164,17 @@ class Backlog:
         return await self._store.reopen(place_of(message.address), name)
 
     async def _collect(self, place: ChatPlace) -> None:
+        """What comes in while it is sorted out is sorted out after that: nothing is counted twice."""
+        coming = self._coming[place]
+        coming.set()
         try:
-            await self._until_quiet(self._coming[place])
-            await self._holds.quiet(_key(place))
-            del self._coming[place]
-            await self._sort_out(place)
+            while coming.is_set():
+                await self._until_quiet(coming)
+                await self._holds.quiet(_key(place))
+                coming.clear()
+                await self._sort_out(place)
         finally:
-            self._coming.pop(place, None)
+            del self._coming[place]
             self._holds.release(_key(place))
 
     async def _until_quiet(self, coming: asyncio.Event) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +19,7 @@ from bridge.intake.chat_rules import ChatRules
 from bridge.runs.stopping import key_of
 from channels.base import Address, InboundMessage, Sender
 from channels.errors import ChannelUnavailable, Uncertain
-from memory.backlog import MissedRow
+from memory.backlog import BacklogStore, MissedRow
 from tests.bridge.bed import Bed, bed
 
 TEAM: dict[str, object] = {"chat": "team", "private": False}
@@ -183,6 +186,33 @@ async def test_a_notice_that_may_have_arrived_stands_for_what_was_done(tmp_path:
         assert made.said()[-1] == ("user", "[Ana#1] new")
         rows = await made.database.read("SELECT COUNT(*) FROM inbox WHERE outcome = 'set_aside'")
         assert rows[0][0] == 1
+
+
+async def test_what_comes_while_older_ones_are_sorted_out_is_counted_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both counted the first: the store was held, and a second look had begun meanwhile."""
+    async with bed(tmp_path, ["A"]) as made:
+        begun, held = asyncio.Event(), asyncio.Event()
+        set_aside = BacklogStore.set_aside
+
+        async def slow(*given: Any) -> int:
+            begun.set()
+            await held.wait()
+            return await set_aside(*given)
+
+        monkeypatch.setattr(BacklogStore, "set_aside", slow)
+        await ask_late(made, "1", "ana", 90, **TEAM)
+        await ask_late(made, "2", "ana", 80, **TEAM)
+        await begun.wait()
+        await ask_late(made, "3", "ana", 70, **TEAM)
+        await asyncio.sleep(3 * made.bridge._backlog._timing.quiet_s)  # a second look would begin
+        held.set()
+        await made.until(lambda: "A" in made.channel.finals)
+        await made.bridge.idle()
+        told = [text.split("set aside: ")[1] for text in made.channel.finals if "aside" in text]
+        assert told == ["1.", "1."]
+        assert made.said() == [("user", "[Ana#1] 3")]
 
 
 async def test_after_a_crash_the_notice_is_not_said_anew(tmp_path: Path) -> None:
