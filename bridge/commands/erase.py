@@ -103,7 +103,7 @@ class EraseCommands:
             label = say("erase_button_really" if step else "erase_button")
             buttons = (
                 Button(label, ERASE, f"{what}:{step + 1}"),
-                Button(say("erase_button_no"), ERASE, "no"),
+                Button(say("erase_button_no"), ERASE, f"{what}:no"),
             )
         else:
             command = f"{say.capabilities.command_prefix}{_COMMAND[what]} erase {_TYPED[step + 1]}"

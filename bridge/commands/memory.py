@@ -150,7 +150,8 @@ class MemoryCommands:
         return Answer(text, (*undo_button(receipt.changes[0], say), *buttons))
 
     async def forget(self, message: InboundMessage, _place: SessionPlace, say: Say) -> Answer | str:
-        """Names of lines: they are forgotten. Words: what has all of them is listed."""
+        """Names of lines: they are forgotten. Words, or a number that is no name: what has them is
+        listed."""
         words = message.command.args.strip() if message.command else ""
         if not words:
             return say("forget_what")
@@ -159,14 +160,18 @@ class MemoryCommands:
         named = [ref for ref in refs if ref is not None]
         try:
             if len(named) == len(refs):
-                by = member(message, self._rights)
-                receipt = await self._notebook.forgetting.forget(chat, by, named)
-                return await self._forgotten(message, chat, receipt, say)
+                try:
+                    by = member(message, self._rights)
+                    receipt = await self._notebook.forgetting.forget(chat, by, named)
+                    return await self._forgotten(message, chat, receipt, say)
+                except FactsRefused as refused:
+                    if refused.why != "no_entry" or not words.isdigit():
+                        raise
             matches = await self._notebook.forgetting.matches(chat, words)
         except FactsRefused as refused:
             return refusal(refused, say)
         if not matches:
-            return say("forget_nothing")
+            return say("memory_refused_no_entry", number=words) if named else say("forget_nothing")
         found = [f"- `{match.ref}` {match.text}" for match in matches[:MOST_MATCHES]]
         if len(matches) > MOST_MATCHES:
             found += ["", say("forget_more", count=len(matches) - MOST_MATCHES)]

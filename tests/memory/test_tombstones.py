@@ -3,12 +3,15 @@ for it."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.database import Database
 from memory.text.words import normalised
-from memory.tombstones import Forgotten
+from memory.tombstones import Forgotten, Tombstones, bury
 
 # No two of one stem, none that every text holds.
 TELLING = ("gin", "Pablo", "Quibble77", "garden", "violin", "Tuesday", "9000", "cats", "river")
@@ -73,3 +76,13 @@ def test_what_says_something_else_can_be_said(
     if set(words) <= set(others) or set(others) <= set(words):
         return
     assert not forgotten(" ".join(words)).covers(" ".join([*others, *small]))
+
+
+async def test_what_was_forgotten_for_good_is_no_less_so_by_an_undo(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "galata.db")
+    try:
+        await database.write(lambda c: bury(c, "s", ["likes tea"]))
+        await database.write(lambda c: bury(c, "s", ["likes tea"], undone=True))
+        assert (await Tombstones(database).of("s")).covers("likes tea")
+    finally:
+        await database.close()

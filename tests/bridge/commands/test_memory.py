@@ -80,6 +80,14 @@ async def test_forget_lists_what_has_the_words_and_takes_out_what_is_named(tmp_p
         assert not any("plover" in text for text in files)
 
 
+async def test_a_number_that_names_no_entry_is_looked_for(tmp_path: Path) -> None:
+    async with bed(tmp_path) as it:
+        await say(it, "/remember my PIN is 4711")
+        assert "- `1` my PIN is 4711" in await say(it, "/forget 4711")
+        assert "no such entry" in await say(it, "/forget 4712")
+        assert "Forgotten" in await say(it, "/forget 1")
+
+
 async def test_entries_of_one_number_keep_the_numbers_that_are_shown(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await say(it, "/remember likes tea")
