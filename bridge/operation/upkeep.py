@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from bridge.chats.keep_days import clean_chats
 from bridge.config import Config, masked
-from bridge.operation.backup import make_by_the_clock
 from bridge.operation.data_folder import DATABASE
 from bridge.runs.turn_plan import TurnServices
 from bridge.scheduler import Due, Handler, Plan, Scheduler
@@ -172,6 +171,8 @@ class Upkeep:
         )
 
     async def _back_up(self, due: Due) -> str:
+        from bridge.operation.backup import make_by_the_clock  # tar and its kind, once a night
+
         backup = self._config.backup
         keep = 1 if backup is None else backup.keep
         config = masked(self._config)
