@@ -130,6 +130,11 @@ class RunMemory:
         """What the run has changed so far."""
         return self._memory.receipts
 
+    @property
+    def kept_back(self) -> bool:
+        """Whether the model wanted to write down what a person had the like of forgotten."""
+        return bool(self._memory.kept_back)
+
     async def undo_buttons(self, say: Say) -> tuple[Button, ...]:
         """For the lines about what was remembered. Without them it can be undone all the same."""
         if not self.receipts:

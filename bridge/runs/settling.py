@@ -171,11 +171,12 @@ class Settling:
         await self._once_stored(store)
 
     def _receipts(self) -> Sequence[str]:
-        """What the run has written down for good."""
+        """What the run has written down for good, and that it was not to write something down."""
         if self._ran.memory is None:
             return ()
         where = self._services.memory.sharing.audience(self._plan.question.newest.address)
-        return receipt_lines(self._say, self._ran.memory.receipts, where)
+        lines = receipt_lines(self._say, self._ran.memory.receipts, where)
+        return [*lines, self._say("memory_kept_back")] if self._ran.memory.kept_back else lines
 
     async def _private_over(self) -> str:
         """Nobody goes on unknowingly where things are kept."""

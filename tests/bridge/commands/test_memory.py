@@ -88,6 +88,18 @@ async def test_a_number_that_names_no_entry_is_looked_for(tmp_path: Path) -> Non
         assert "Forgotten" in await say(it, "/forget 1")
 
 
+async def test_that_a_model_may_not_write_down_the_like_of_what_was_forgotten_is_said(
+    tmp_path: Path,
+) -> None:
+    new = "I am allergic to penicillin, nuts are fine"
+    async with bed(tmp_path, [calls(("a", "remember", {"text": new})), "Noted.", "Yes."]) as it:
+        await say(it, "/remember I am allergic to nuts")
+        await say(it, "/forget 1")
+        assert "Not kept" in await say(it, f"{new}. Remember that!")
+        assert "Not kept" not in await say(it, "Did you?")
+        assert "Remembered" in await say(it, f"/remember {new}")
+
+
 async def test_entries_of_one_number_keep_the_numbers_that_are_shown(tmp_path: Path) -> None:
     async with bed(tmp_path) as it:
         await say(it, "/remember likes tea")
