@@ -334,17 +334,24 @@ def map_blocks(message: Message, change: Callable[[Block], Block]) -> Message:
 
 
 def _is_long(block: Block, most: int) -> bool:
-    return isinstance(block, ToolResultBlock) and any(
-        isinstance(part, TextBlock) and len(part.text) > most for part in block.content
-    )
+    if not isinstance(block, ToolResultBlock):
+        return False
+    share = share_of_text(block.content, most)
+    return any(isinstance(part, TextBlock) and len(part.text) > share for part in block.content)
 
 
 def _shorten_result(result: ToolResultBlock, most: int, how: str) -> ToolResultBlock:
+    share = share_of_text(result.content, most)
     content: tuple[TextBlock | ImageBlock, ...] = tuple(
-        TextBlock(cut_middle(part.text, most, how)) if isinstance(part, TextBlock) else part
+        TextBlock(cut_middle(part.text, share, how)) if isinstance(part, TextBlock) else part
         for part in result.content
     )
     return result if content == result.content else replace(result, content=content)
+
+
+def share_of_text(content: Sequence[TextBlock | ImageBlock], most: int) -> int:
+    """How many of a result's `most` characters each of its texts may have: nearly always all."""
+    return most // max(1, sum(isinstance(part, TextBlock) for part in content))
 
 
 def cut_middle(text: str, limit: int, how: str = CALL_AGAIN) -> str:

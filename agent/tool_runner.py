@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterable, Iterator
 from itertools import groupby
 from typing import Any, Protocol
 
-from agent.context import cut_middle
+from agent.context import cut_middle, share_of_text
 from agent.errors import ToolError
 from agent.messages import ImageBlock, Outcome, TextBlock, ToolResultBlock, ToolUseBlock
 from agent.providers.wire import clean
@@ -127,10 +127,9 @@ def _nobody_waits(task: asyncio.Task[ToolOutput]) -> None:
 
 def _content(output: ToolOutput) -> tuple[TextBlock | ImageBlock, ...]:
     """What can be stored and sent: file names, for one, need not be valid Unicode."""
+    most = share_of_text(output.content, MAX_RESULT_CHARACTERS)
     content = tuple(
-        TextBlock(cut_middle(clean(part.text), MAX_RESULT_CHARACTERS))
-        if isinstance(part, TextBlock)
-        else part
+        TextBlock(cut_middle(clean(part.text), most)) if isinstance(part, TextBlock) else part
         for part in output.content
         if isinstance(part, ImageBlock) or part.text.strip()
     )

@@ -60,7 +60,7 @@ REQUEST_TOO_LARGE = any_of(r"""
 # What is used up for a month is no rate: waiting for a minute never helps.
 _MONTH = r"""
     month|billing (?:cycle|period)|monat|mensua|mensal|mensuel|mensile|\bmes\b|\bmois\b|\bmese\b|месяц
-    本月|每月|月度|今月|月間|毎月|월간|이번 달|maand|miesi
+    本月|每月|月度|今月|月間|月額|毎月|월간|이번 달|maand|miesi
 """
 _CAP = r"""
     \blimit|\bcap\b|budget|quota|allowance|\btokens\b|limite|cuota|presupuesto|orcamento|kontingent
@@ -113,12 +113,17 @@ QUOTA = any_of(
 """,
     MORE.quota,
 )
+NO_SERVER_WITH_TOOLS = any_of(r"""
+    no endpoints found that support tool
+""")
+"""OpenRouter's 404: the model is there, but nobody serves it with tools."""
 # A period's quota in the words for a lack of money: DashScope's documentation gives throttling as
-# the cause, and Google names the metric.
+# the cause, Google names the metric, or
+# says no more than that a resource is exhausted.
 QUOTA_OF_A_PERIOD = any_of(r"""
     throttling\.|(?<!free )allocated quota exceeded|aliyun|alibabacloud
     quota exceeded for (?:quota )?metric
-    rate limit exceeded|per[ _]minute|\bhourly
+    rate limit exceeded|per[ _]minute|\bhourly|resource has been exhausted \(e\.g\. check quota
 """)
 
 CONTENT_FILTER = any_of(
@@ -169,7 +174,7 @@ _PICTURE = r"""
     \bdatei|anhang|\bfotos?\b
 """
 _PICTURE_FAULT = r"""
-    exceed|too (?:large|big|many|small|long)|unsupported|invalid|over \d|(?:larg|bigg)er than
+    exceed|too (?:large|big|many|small|long)|unsupported|invalid|over \d|(?:larg|bigg)er than|großer als
     more than
     not (?:be |appear |a )?(?:support|valid|to be|process|download|fetch|decode|meet|load|allowed)
     not (?:represent|enabled)
@@ -184,6 +189,7 @@ _PICTURE_FAULT = r"""
 """
 _CANNOT_TAKE = r"""
     (?:unable to|could ?n[o']t|failed to|can ?n[o']t|can't) (?:process|download|fetch|read|load|decode)
+    can ?n[o']t (?:see|view|look at)
     (?:cannot|could not) identify
     unsupported|unknown|unrecogni[sz]ed|bad|illegal|invalid|corrupt\w*
     not (?:support(?:ed)?|accept|take|handle|understand)
@@ -300,7 +306,7 @@ ORDER = any_of(r"""
 TRANSIENT = any_of(
     r"""
     overload|unavailable|internal (?:server )?error|server error|timed? ?out|timeout|try again|retry
-    busy|over capacity|访问量过
+    busy|over capacity|访问量过|still loading
     upstream|connection|bad gateway|high demand|temporar|unexpected error|繁忙|稍后|稍後|重试
     内部错误|超时|过载
     服务异常

@@ -146,7 +146,8 @@ def _numbers(kind: RefusalKind, text: str) -> tuple[int | None, int | None]:
         return None, None
     if kind is K.OVERFLOW:
         numbers = stated(text, cap=False)
-        return numbers.limit, numbers.used
+        too_few = numbers.used and numbers.limit and numbers.used < numbers.limit
+        return numbers.limit, None if too_few else numbers.used  # by how much, then: not how many
     if kind is not K.OUTPUT_CAP:
         return None, None
     numbers = stated(text, cap=speaks_of_answer(text))

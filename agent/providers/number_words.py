@@ -54,9 +54,10 @@ WAIT_UNITS = (
 _UNIT = "|".join(pattern for pattern, _ in WAIT_UNITS)
 _FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
 _AMOUNT = rf"{_FIGURE} ?(?:{_UNIT})(?![a-zа-я])"
+_AND = r",? ?(?:and )?"
 WAIT_PART = any_of(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
 _LATER = either(
-    r"again|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
+    r"again|try in|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
     r"intent\w*|tent\w+ em|nouveau|reessay\w*|patient\w*|warten",
     MORE.later,
 )
@@ -64,8 +65,8 @@ _BEHIND_WAIT = either(
     r"后|後|之后|以后|あと|待って|후|뒤|erneut|noch einmal|de nuevo|novamente", MORE.later
 )
 WAIT = any_of(rf"""
-    (?:{_LATER})[^\d]{{0,24}}{_AMOUNT}(?:,? ?{_AMOUNT})*
-    {_AMOUNT}(?:,? ?{_AMOUNT})* ?(?:{_BEHIND_WAIT})
+    (?:{_LATER})[^\d]{{0,24}}{_AMOUNT}(?:{_AND}{_AMOUNT})*
+    {_AMOUNT}(?:{_AND}{_AMOUNT})* ?(?:{_BEHIND_WAIT})
 """)
 WAIT_PLAIN = re.compile(
     r"(?:retry[_-]?after|resets?_in)(?P<unit>_ms|_milliseconds)?[a-z_]*['\"]?[:=] ?['\"]?"

@@ -65,6 +65,8 @@ def _function(history: ReadHistory, where: str, id_: str, function: dict[str, An
     if not isinstance(given, str):
         history.fault(where, f"arguments are {kind_of(given)}: this API takes JSON in a string")
         given = "" if given is None else json.dumps(given)
+    elif not given.strip():
+        history.fault(where, "arguments are empty: no JSON; a call without any has {}")
     arguments, raw = parse_arguments(given)
     return ToolUseBlock(id_, name, arguments, raw)
 

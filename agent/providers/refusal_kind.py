@@ -62,6 +62,8 @@ def _when_denied(status: int, said: Said) -> RefusalKind:
             return kind
     if status == 404 and _is_media(said.text):
         return K.MEDIA
+    if status == 404 and denials.NO_SERVER_WITH_TOOLS.search(said.text):
+        return K.FORMAT
     return wordings.BY_STATUS[status]
 
 

@@ -114,7 +114,7 @@ OVERFLOW = any_of(rf"""
     слишком много токенов
     トークン.{{0,6}}多すぎ|토큰.{{0,6}}너무 많|token ?(?:数|數)?(?:过多|過多|太多)
     (?:{either(_INPUT)}).{{0,40}}?(?:not|n't|no longer|cannot|can ?not) (?:\w+ )?fit\w*\b
-    (?:context|kv[ _-]?cache)(?: \w+){{0,3}}? (?:full|exhausted|used up|overrun)\b
+    (?:context|conversation|kv[ _-]?cache)(?: \w+){{0,3}}? (?:full|exhausted|used up|overrun)\b
     kontext.{{0,40}} (?:voll|erschopft)\b|context[oe].{{0,40}} (?:lleno|cheio|plein|esgotado|agotado)\b
     контекст.{{0,40}} (?:заполнен|исчерпан)|上下文.{{0,12}}(?:已满|用尽|用完|耗尽)
     (?:shorten|trim) (?:the|your|this) (?:prompt|input|messages?|conversation|context|history)\b

@@ -15,6 +15,7 @@ from agent.context import (
     brief,
     cut_middle,
     fits,
+    shorten,
     size,
     trim,
     turns,
@@ -159,6 +160,15 @@ def test_a_cut_is_bounded_keeps_both_ends_and_is_not_cut_again(text: str, limit:
     assert len(cut) <= max(len(text), limit + 120)
     assert cut.startswith(text[: limit // 2])
     assert cut_middle(cut, limit) == cut
+
+
+def test_a_result_of_many_texts_is_cut_as_one() -> None:
+    """Ten parts that fit would else be a result of ten times what a result may have."""
+    parts = (*[TextBlock("x" * 1_000)] * 20, TextBlock("short"))
+    message = Message("user", (ToolResultBlock("a", parts),))
+    cut = shorten(message, 10_000, "ask again")
+    assert sum(len(part.text) for part in cut.tool_results[0].content) < 10_000 + 21 * 150
+    assert shorten(cut, 10_000, "ask again") is cut
 
 
 @given(turn_lists, st.none() | st.text(min_size=1), st.integers(0, 60_000))

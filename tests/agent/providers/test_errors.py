@@ -944,6 +944,8 @@ def test_the_same_words_mean_money_at_one_provider_and_a_minute_at_another() -> 
         ("30 saniye sonra tekrar deneyin", 30.0),
         ("حاول مرة أخرى بعد ٢٠ ثانية", 20.0),
         ("Vui lòng thử lại sau 10 giây", 10.0),
+        ("Retry in 2 minutes and 5 seconds", 125.0),
+        ("upstream is rate limiting us, try in 1m30s", 90.0),
         ("Coba lagi dalam 2 menit", 120.0),
         ("कृपया 30 सेकंड बाद पुनः प्रयास करें", 30.0),
         ("נסה שוב בעוד 20 שניות", 20.0),

@@ -467,6 +467,7 @@ def custom(id_: str, given: Any = "any text") -> Json:
     [
         (openai_history, [calls("c", arguments={}), tool("c")], "0: tool_calls.0.function: argum"),
         (openai_history, [calls("c", arguments=None), tool("c")], "0: tool_calls.0.function: argu"),
+        (openai_history, [calls("c", arguments=" "), tool("c")], "0: tool_calls.0.function: argum"),
         (openai_history, [assistant("a", tool_calls=[])], "0: tool_calls is an empty list"),
         (openai_history, [user("\ud83d")], "0: half of a surrogate pair"),
         (openai_history, [system("\ud83d"), user("q")], "0: half of a surrogate pair"),
