@@ -57,8 +57,8 @@ _AMOUNT = rf"{_FIGURE} ?(?:{_UNIT})(?![a-zа-я])"
 _AND = r",? ?(?:and )?"
 WAIT_PART = any_of(rf"(?P<number>{_FIGURE}) ?(?P<unit>{_UNIT})(?![a-zа-я])")
 _LATER = either(
-    r"again|try in|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|novamente|"
-    r"intent\w*|tent\w+ em|nouveau|reessay\w*|patient\w*|warten",
+    r"again|try in|retry\w*|wait\w*|available|resets?|重试|等待|再试|повтор\w*|подожд\w*|через|nuevo|"
+    r"novamente|intent\w*|tent\w+ em|nouveau|reessay\w*|patient\w*|warten",
     MORE.later,
 )
 _BEHIND_WAIT = either(
