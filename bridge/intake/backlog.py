@@ -205,8 +205,9 @@ class Backlog:
 
     async def _set_aside(self, found: Sorted, since: str) -> None:
         """Never without a word: the notice is stored with it."""
-        name = f"{_NAME}{max(missed.row.id for missed in found.old)}"
         last, ids = found.old[-1], [missed.row.id for missed in found.aside]
+        # By the time as well: what was asked after all can be set aside once more, in another notice.
+        name = f"{_NAME}{max(ids)}:{int(datetime.now(UTC).timestamp())}"
         say = self._say(last.message)
         notice = OutboundReply(
             say("backlog_aside", since=since, count=len(ids)),

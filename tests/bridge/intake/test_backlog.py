@@ -229,6 +229,24 @@ async def test_after_a_crash_the_notice_is_not_said_anew(tmp_path: Path) -> None
         assert made.said()[-1] == ("user", "[Ana#1] new")
 
 
+async def test_what_is_no_longer_the_newest_after_a_crash_is_told_too(tmp_path: Path) -> None:
+    """Its notice had the name of the first, and so was not stored (found by make crash)."""
+    async with bed(tmp_path, ["A"]) as made:
+        made.channel.hold_after = 0
+        for minutes, text, person in ((90, "1", "ana"), (80, "2", "ana"), (70, "3", "ben")):
+            await ask_late(made, text, person, minutes, **TEAM)
+        await made.until(lambda: made.channel.replies)
+    async with bed(tmp_path, ["A", "B"]) as made:
+        await ask_late(made, "4", "ben", 0, **TEAM)
+        await made.bridge.resume()
+        await made.until(lambda: len(made.provider.requests) >= 2)
+        await made.bridge.idle()
+        rows = await made.database.read("SELECT COUNT(*) FROM inbox WHERE outcome = 'set_aside'")
+        texts = await made.database.read("SELECT body FROM outbox_parts")
+        told = [text for (text,) in texts if "set aside: 1" in text]
+        assert (rows[0][0], len(told)) == (2, 2)
+
+
 async def test_a_new_question_is_answered_without_a_word(tmp_path: Path) -> None:
     async with bed(tmp_path, ["A"]) as made:
         await ask_late(made, "hi", "ana", LONG.total_seconds() / 60 - 1)
