@@ -104,6 +104,7 @@ class InboundMessage:
     `more_expected_s`: seconds in which a continuation by the same sender may follow (a long text
     that the client has cut, an album), else 0; `seam`: what stood between the two and is lost, as
     far as can be told.
+    `behind`: something before it cannot be stored, so it is not to be taken in now and comes again.
     """
 
     address: Address
@@ -131,6 +132,7 @@ class InboundMessage:
     album: str | None = None
     more_expected_s: float = 0.0
     seam: str = ""
+    behind: bool = False
 
 
 def is_stop_word(text: str) -> bool:

@@ -81,13 +81,19 @@ class Router:
         """Take a message in; returns once it is stored. Raises `NotStored` when it cannot be: the
         channel then does not acknowledge it, and it comes again. A message that we fail on for
         another reason is answered with an error id instead, and does not come again."""
+        if message.behind:
+            if message.addressed and not (message.joined or message.left):
+                self._beside.start(self._tell_of_the_store(message), "store is down")
+            raise NotStored("what came before it is not stored")
         try:
             await self._take_in(message)
             self._store_trouble.over()
         except (NotStored, FormRefused):
             raise
         except StoreError as error:
-            self._beside.start(self._tell_of_the_store(message, error), "store is down")
+            damaged = isinstance(error, StoreDamaged)
+            told = self._tell_of_the_store(message, damaged=damaged)
+            self._beside.start(told, "store is down")
             raise NotStored(str(error)) from error
         except Exception as error:  # noqa: BLE001 - a border: reported, and the sender is told
             error_id = await self._errors.report(error, f"message {message.event}")
@@ -162,11 +168,11 @@ class Router:
         rest_of_a_text = self._questions.is_rest_of_a_text(message, place)
         return rest_of_a_text or self._stopping.is_stop_word(message, place)
 
-    async def _tell_of_the_store(self, message: InboundMessage, error: StoreError) -> None:
+    async def _tell_of_the_store(self, message: InboundMessage, *, damaged: bool = False) -> None:
         """Each chat once; strangers are not told."""
         verdict = await self._access.verdict(message.address, message.sender)
         if verdict == "yes" and self._store_trouble.first_in(message):
-            why = "store_damaged" if isinstance(error, StoreDamaged) else "store_down"
+            why = "store_damaged" if damaged else "store_down"
             await self._notices.answer(message, self._notices.say(message)(why))
 
     async def _meet_stranger(

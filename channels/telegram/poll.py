@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
 from urllib.parse import urlencode
@@ -51,6 +52,7 @@ class Poller:
         self._offset: int | None = None
         self._returned: float | None = None  # when getUpdates last did, since `run` was called
         self._blocked = 0  # tries in a row to store one update
+        self._told_behind = 0  # the last update behind it that was handed over as such
 
     @property
     def receiving(self) -> bool:
@@ -116,7 +118,7 @@ class Poller:
 
     async def _take_all(self, updates: Sequence[Any], bot: BotIdentity, receive: Receive) -> None:
         """As far as they can be stored. The first that cannot be keeps its place and all that come
-        after it; but no stop waits for it."""
+        after it; but no stop waits for it, and nobody waits without a word."""
         for number, raw in enumerate(updates):
             update_id = _id_of(raw)
             if update_id is None:
@@ -129,21 +131,28 @@ class Poller:
             except NotStored as error:
                 log.warning("update %d is not stored yet, and tried again: %s", update_id, error)
                 self._blocked += 1
-                await self._stop_at_once(updates[number + 1 :], bot, receive)
+                await self._hand_over_behind(updates[number + 1 :], bot, receive)
                 return
-            self._blocked = 0
+            self._blocked = self._told_behind = 0
             self._offset = update_id + 1
 
-    async def _stop_at_once(
+    async def _hand_over_behind(
         self, updates: Sequence[Any], bot: BotIdentity, receive: Receive
     ) -> None:
-        """A stop acts before it is stored. It comes again, in its turn."""
+        """A stop acts before it is stored; who wrote anything else is told, once for each update. All
+        of it comes again, in its turn."""
         for raw in updates:
             update_id = _id_of(raw)
             message = None if update_id is None else self._parse(raw, update_id, bot)
-            if message is not None and asks_to_stop(message):
-                with suppress(NotStored):
-                    await _handed_over(message, f"update {update_id}", receive)
+            if update_id is None or message is None:
+                continue
+            if not asks_to_stop(message):
+                if update_id <= self._told_behind:
+                    continue
+                self._told_behind = update_id
+                message = replace(message, behind=True)
+            with suppress(NotStored):
+                await _handed_over(message, f"update {update_id}", receive)
 
     def _parse(self, raw: Any, update_id: int, bot: BotIdentity) -> InboundMessage | None:
         try:

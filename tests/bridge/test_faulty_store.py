@@ -73,6 +73,26 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(
         assert await rows(it, "SELECT state, outcome FROM inbox") == [("done", "answered")]
 
 
+async def test_who_comes_behind_what_cannot_be_stored_is_told_once_and_nothing_is_taken_in(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["answer"]) as it:
+        message = it.channel.message("behind")
+        for _ in range(2):
+            with pytest.raises(NotStored):
+                await it.bridge.receive(replace(message, behind=True))
+        overheard = it.channel.message("chatter", chat="team", private=False, addressed=False)
+        with pytest.raises(NotStored):
+            await it.bridge.receive(replace(overheard, behind=True))
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert ["your message waits" in told for told in it.channel.finals] == [True]
+        assert await rows(it, "SELECT * FROM inbox") == []
+        await it.bridge.receive(message)
+        await it.bridge.idle()
+        assert it.channel.finals[1:] == ["answer"]
+
+
 @fault
 async def test_a_command_that_cannot_be_stored_comes_again(tmp_path: Path, fault: Fault) -> None:
     async with bed(tmp_path) as it:

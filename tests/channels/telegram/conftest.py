@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from channels.base import InboundMessage
+from channels.errors import NotStored
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.settings import TelegramSettings
 from tests.servers.telegram import TelegramServer
@@ -38,11 +39,13 @@ async def channel(server: TelegramServer) -> AsyncIterator[TelegramChannel]:
 
 @dataclass
 class Inbox:
-    """What `receive` was given. It raises `faults` first, and waits while `open` is not set."""
+    """What `receive` was given. It raises `faults` first, and waits while `open` is not set. What comes
+    `behind` is never taken in, as in the bridge."""
 
     server: TelegramServer
     messages: list[InboundMessage] = field(default_factory=list)
     tried: list[InboundMessage] = field(default_factory=list)
+    behind: list[InboundMessage] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
     attempts: int = 0
     open: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,6 +54,10 @@ class Inbox:
         self.open.set()
 
     async def receive(self, message: InboundMessage) -> None:
+        if message.behind:
+            self.behind.append(message)
+            self.server.changed()
+            raise NotStored("what came before it is not stored")
         self.attempts += 1
         self.tried.append(message)
         self.server.changed()

@@ -92,6 +92,28 @@ async def test_no_stop_waits_for_another_message_that_cannot_be_stored(
     await server.wait_until_confirmed()
 
 
+async def test_who_comes_behind_what_cannot_be_stored_is_handed_over_once_as_such(
+    server: TelegramServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "_STORE_AGAIN_S", (0.01,))
+    ana, bob = server.private(server.user("Ana")), server.private(server.user("Bob"))
+    for trouble in ("one", "two"):
+        inbox.faults += [NotStored("database is locked")] * 10_000
+        ana.send(f"first {trouble}")
+        bob.send(f"behind {trouble}")
+        await server.wait_for(lambda: inbox.behind)
+        tried = inbox.attempts
+        await server.wait_for(lambda before=tried: inbox.attempts > before + 3)
+        assert [message.text for message in inbox.behind] == [f"behind {trouble}"]
+        assert server.updates.pending == 2
+        inbox.faults.clear()
+        inbox.behind.clear()
+        await server.wait_until_confirmed()
+    texts = [message.text for message in inbox.messages]
+    assert texts == ["first one", "behind one", "first two", "behind two"]
+    assert not any(message.behind for message in inbox.messages)
+
+
 async def test_a_message_that_always_fails_is_left_behind(
     server: TelegramServer,
     inbox: Inbox,
