@@ -84,9 +84,10 @@ class ReplyJournal(Protocol):
         it. Raises `NotStored`: it is not sent then."""
         ...
 
-    async def previewed(self, message_id: str) -> None:
+    async def previewed(self, message_id: str) -> bool:
         """The preview is this message; nothing but a sign that there will be more stands in it yet,
-        unless the channel can find it again by other means. Never raises."""
+        unless the channel can find it again by other means. Whether that is kept now: until it is,
+        nothing else is to stand there. Never raises."""
         ...
 
     async def leaving(self, number: int) -> None:

@@ -93,10 +93,10 @@ class ReplyLog:
             raise NotStored(str(error)) from error
         self._asks = None
 
-    async def previewed(self, message_id: str) -> None:
+    async def previewed(self, message_id: str) -> bool:
         """See `ReplyJournal`."""
         self.preview_id = message_id
-        await self._quietly(self._runs.previewed(self._key, message_id))
+        return await self._quietly(self._runs.previewed(self._key, message_id))
 
     async def leaving(self, number: int) -> None:
         """See `ReplyJournal`."""
@@ -133,11 +133,14 @@ class ReplyLog:
     def _came_before(self, number: int) -> bool:
         return self._reply is not None and self._reply.parts[number].state == "sending"
 
-    async def _quietly(self, write: Awaitable[None]) -> None:
+    async def _quietly(self, write: Awaitable[None]) -> bool:
+        """Whether it is stored."""
         try:
             await write
         except StoreError as error:
             log.warning("the way of reply %s is not stored: %s", self._key, error)
+            return False
+        return True
 
 
 class Deliveries:

@@ -21,7 +21,7 @@ from channels.base import (
 )
 from channels.chunking import Part, split
 from channels.errands import Errands
-from channels.errors import ChannelError, ReplyRefused, Uncertain, Unreachable
+from channels.errors import ChannelError, NotStored, ReplyRefused, Uncertain, Unreachable
 from channels.parts import Finishing, Halt, Parts, Passage
 from channels.preview import Preview
 from channels.telegram.api import Bot
@@ -79,6 +79,7 @@ class TelegramReply(Finishing):
         self._preview = Preview(self._frame, interval_s=self._interval_s, limit=MAX_UNITS)
         self._preview_lost = False
         self._message_id: int | None = None  # of the preview, then of the first part
+        self._kept = True  # whether the journal has it
         self._stoppable = False  # whether that message has the Stop button
         self._shown: Part | None = None
         self._stop_later = False  # it gets the button when its id is stored
@@ -200,9 +201,12 @@ class TelegramReply(Finishing):
     async def _replace_preview(
         self, part: Part, keyboard: InlineKeyboardMarkup | None, passage: Passage
     ) -> bool:
-        """Whether `part` stands in its place now."""
+        """Whether `part` stands in its place now. Raises `NotStored` as long as nobody else could find
+        the message: a second one would come beside it."""
         if self._message_id is None:
             return False
+        if not await self._is_kept():
+            raise NotStored("which message shows the answer cannot be kept")
         edit = passage.of_an_edit
         if await self._delivery.edit(self._message_id, part, urgency=edit, keyboard=keyboard):
             return True
@@ -230,7 +234,9 @@ class TelegramReply(Finishing):
     async def _put(self, part: Part) -> None:
         if self._message_id is None:
             await self._begin_preview(part)
-        if part != self._shown and self._message_id is not None:
+        if not await self._is_kept():
+            self._preview.refresh_in(self._interval_s)
+        elif part != self._shown and self._message_id is not None:
             await self._change_preview(self._message_id, part)
 
     async def _begin_preview(self, part: Part) -> None:
@@ -251,7 +257,13 @@ class TelegramReply(Finishing):
         if self._journal is None:
             self._shown, self._stoppable = part, self._keyboard is not None
         else:
-            await self._journal.previewed(str(begun))
+            self._kept = False
+
+    async def _is_kept(self) -> bool:
+        """Whether another process would find the preview; where the store failed it is tried again."""
+        if not self._kept and self._journal is not None and self._message_id is not None:
+            self._kept = await self._journal.previewed(str(self._message_id))
+        return self._kept
 
     async def _change_preview(self, message_id: int, part: Part) -> None:
         edited = await self._delivery.edit(

@@ -87,7 +87,7 @@ class Journal:
     async def showing(self) -> None:
         raise AssertionError("parts know no previews")
 
-    async def previewed(self, message_id: str) -> None:
+    async def previewed(self, message_id: str) -> bool:
         raise AssertionError("parts know no previews")
 
     async def leaving(self, number: int) -> None:

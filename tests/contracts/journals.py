@@ -28,6 +28,8 @@ class Diary:
         """The numbers of parts of which the next `leaving` cannot be stored."""
         self.unknown = 0
         """So many times `showing` cannot be stored."""
+        self.unkept = 0
+        """So many times the preview's id cannot be stored."""
         self.shown_at: int | None = None
         """How many requests had arrived when it heard of the preview."""
         self.closed = False
@@ -65,11 +67,15 @@ class Diary:
             raise NotStored("the disk is full")
         self.shown_at = self._clock()
 
-    async def previewed(self, message_id: str) -> None:
+    async def previewed(self, message_id: str) -> bool:
         await asyncio.sleep(0)  # as long as a store takes at least
+        if self.unkept:
+            self.unkept -= 1
+            return False
         if not self.closed:
             self.preview_id = message_id
             self._changed.set()
+        return True
 
     async def leaving(self, number: int) -> None:
         await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from channels.base import (
     ReplyPart,
     StopControl,
 )
-from channels.errors import ChannelUnavailable, ReplyRefused, Uncertain, Unreachable
+from channels.errors import ChannelUnavailable, NotStored, ReplyRefused, Uncertain, Unreachable
 from channels.parts import NUMBER_ROOM
 from channels.telegram import deliver, limiter
 from channels.telegram import reply as reply_module
@@ -123,6 +123,32 @@ async def test_words_and_button_follow_the_bare_sign_at_once(
     reply.show("Hello")
     preview = await chat.wait_for_button("Stop")
     assert preview.history == ["…", "Hello"]
+    await reply.discard()
+
+
+async def test_a_preview_that_nobody_else_could_find_stays_a_bare_sign(
+    channel: TelegramChannel, chat: Chat
+) -> None:
+    """Else its words and button would stay for ever after a crash, beside the answer."""
+    journal = Diary()
+    journal.unkept = 1
+    reply = channel.open_reply(place(chat), reply_to=None, stop=STOP, journal=journal)
+    reply.show("Hello")
+    preview = await chat.wait_for_button("Stop")
+    assert (preview.history, journal.preview_id) == (["…", "Hello"], str(preview.id))
+
+    other = Diary()
+    other.unkept = 10**6
+    lost = channel.open_reply(place(chat), reply_to=None, stop=STOP, journal=other)
+    lost.show("Hello")
+    sign = await chat.wait_for_text("…")
+    parts = other.composed(await lost.compose(OutboundReply("Hello there.")))
+    with pytest.raises(NotStored):
+        await lost.deliver(parts)
+    assert sign.history == ["…"]
+    other.unkept = 0
+    await lost.deliver(parts)
+    assert sign.history == ["…", "Hello there."]
     await reply.discard()
 
 

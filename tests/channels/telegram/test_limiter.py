@@ -441,7 +441,7 @@ class Journal:
     async def showing(self) -> None:
         raise AssertionError("the limiter knows no previews")
 
-    async def previewed(self, message_id: str) -> None:
+    async def previewed(self, message_id: str) -> bool:
         raise AssertionError("the limiter knows no previews")
 
     async def leaving(self, number: int) -> None:
