@@ -228,14 +228,15 @@ class Runs:
 
         await self._database.write(op)
 
-    async def withdraw(self, run_id: str) -> None:
+    async def withdraw(self, run_id: str, *, ended: bool = False) -> None:
         """The run was ended in order before its end: its messages stay open, and it is taken up
-        later."""
+        later. `ended`: what its message shows stays, so that it shows no other answer."""
 
         def op(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "UPDATE runs SET state = 'withdrawn' WHERE run_id = ? AND state = 'running'",
-                (run_id,),
+                "UPDATE runs SET state = 'withdrawn', preview_id = IIF(?, NULL, preview_id)"
+                " WHERE run_id = ? AND state = 'running'",
+                (ended, run_id),
             )
 
         await self._database.write(op)

@@ -47,6 +47,10 @@ class LastWord:
         text = await self._text(outcome, agent, self._short(shown))
         return _joined(text, "\n".join(receipts))
 
+    def so_far(self, shown: str, why: str) -> str:
+        """What there was of an answer that has to wait, and why it does."""
+        return _joined(self._short(shown), why)
+
     async def _text(self, outcome: Outcome, agent: AgentRun | None, shown: str) -> str:
         if outcome.ending == "cancelled":
             return _joined(shown, self._say("stopped"), self._effects(agent))

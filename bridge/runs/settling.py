@@ -125,9 +125,8 @@ class Settling:
         if outcome.ending == "failed" and self._token.cancelled:  # just before this
             outcome = Outcome("cancelled", outcome.error)
         if isinstance(outcome.error, ProviderDown) and self._postpone(outcome.error):
-            await self._leave_open()
-            await self._quietly(self._tell_outage(outcome.error))
-            return  # they stay open: this process takes them up when the provider is back
+            await self._wait_for(outcome.error)
+            return  # the rows stay open: this process takes them up when the provider is back
         error = outcome.error
         if isinstance(error, StoreError) and outcome.ending != "cancelled":
             if self._ran.agent is not None and self._ran.agent.has_answered:
@@ -209,25 +208,48 @@ class Settling:
         """Whether the question waits for the provider; a stopped one does not."""
         return not self._token.cancelled and self._outages.postpone(self._plan.session_key, down)
 
+    async def _wait_for(self, down: ProviderDown) -> None:
+        """What was shown stays, with the sentence below it; else the chat is told once."""
+        first = self._outages.tell_once(self._plan.session_key, down.provider)
+        shown = self._display.text
+        if shown:
+            await self._quietly(self._services.usage.settle(self._plan.run_id, self._calls()))
+            await self._quietly(self._end_shown(shown, down))
+            return
+        await self._leave_open()
+        if first:
+            await self._quietly(self._tell_outage(down))
+
+    async def _end_shown(self, shown: str, down: ProviderDown) -> None:
+        """The answer that comes later has a message of its own."""
+        text = self._last_word.so_far(shown, await self._outage(down))
+        ended = False
+        try:
+            what = f"run {self._plan.run_id}"
+            ended = await notify(self._sink, text, what, silent=self._plan.quiet)
+        finally:
+            await self._withdraw(ended=ended)
+
     async def _leave_open(self) -> None:
         """The rows stay open, and nothing is left in the chat."""
         await self._quietly(self._services.usage.settle(self._plan.run_id, self._calls()))
         await self._quietly(self._withdraw())
         await self._quietly(self._sink.discard())
 
-    async def _withdraw(self) -> None:
+    async def _withdraw(self, *, ended: bool = False) -> None:
         try:
-            await self._services.runs.withdraw(self._plan.run_id)
+            await self._services.runs.withdraw(self._plan.run_id, ended=ended)
         except StoreDamaged as error:  # there will be nothing to take up
             error_id = await self._services.errors.report(error, f"run {self._plan.run_id}")
             await self._notice(self._say("answers_are_lost", id=error_id))
 
     async def _tell_outage(self, down: ProviderDown) -> None:
-        if not self._outages.tell_once(self._plan.session_key, down.provider):
-            return
+        await self._notice(await self._outage(down))
+
+    async def _outage(self, down: ProviderDown) -> str:
         error_id = await self._services.errors.report(down, f"run {self._plan.run_id}")
         until = f"{down.until.astimezone(self._plan.timezone):%H:%M}"
-        await self._notice(self._say(outage_key(down), until=until, id=error_id))
+        return self._say(outage_key(down), until=until, id=error_id)
 
     async def _stored(self, outcome: Outcome, parts: tuple[str, ...]) -> OutboxReply:
         """The reply in the outbox, with all that the run leaves. Nothing goes out before: what is not

@@ -143,6 +143,32 @@ async def test_a_chat_is_told_why_its_question_waits_and_until_when(
     assert f"error {told[-8:]} in run" in caplog.text
 
 
+async def test_what_was_shown_stays_and_the_answer_comes_in_a_message_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """It vanished, and the sentence about the outage stood in its place."""
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["text", "the answer"], stall=stall) as it:
+        it.provider.break_after_text = ProviderError("scripted", UNAUTHORISED)
+        await it.send("hi")
+        await it.provider.streaming.wait()
+        (shown,) = it.channel.replies
+        assert shown.journal is not None
+        await shown.journal.previewed("17")
+        stall.set()
+        await it.until(lambda: it.channel.finals)
+        await it.bridge.idle()
+        assert shown.final is not None
+        assert shown.final.startswith("te\n\nThe model's provider does not accept my key")
+        it.bridge._outages.note("scripted", "another", None)
+        await it.until(lambda: it.channel.finals[1:])
+        assert it.channel.finals[1:] == ["the answer"]
+        resumed = it.channel.replies[-1].resumed
+        assert resumed is not None
+        assert resumed.preview_id is None
+        assert it.said() == [("user", "hi")]
+
+
 async def test_a_question_that_waits_for_a_provider_can_be_stopped(tmp_path: Path) -> None:
     async with bed(tmp_path, [ProviderError("scripted", UNAUTHORISED), "fine"]) as it:
         await it.ask("hi")

@@ -188,6 +188,21 @@ async def test_somebody_elses_waiting_message_stays(tmp_path: Path) -> None:
         assert it.channel.finals == ["A long\n\nStopped.", "for bo"]
 
 
+async def test_a_stop_that_arrives_late_drops_nothing_that_was_written_after_it(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, ["A long answer.", "b"], stall=asyncio.Event()) as it:
+        first = await it.send("a")
+        await it.provider.streaming.wait()
+        second = await it.send("b")
+        between = first.sent_at + (second.sent_at - first.sent_at) / 2
+        await it.bridge.receive(replace(it.channel.message("/cancel"), sent_at=between))
+        it.provider.stall = None
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
+        assert it.channel.finals == ["A long\n\nStopped.", "b"]
+
+
 async def test_a_message_that_is_stopped_while_its_rest_is_awaited_is_not_answered(
     tmp_path: Path,
 ) -> None:
