@@ -64,7 +64,8 @@ class Capabilities:
     `commands_in_threads` is false where the platform refuses slash commands in threads.
     `command_prefix` is what stands before a command's name when it is typed; `forms`: forms can be
     opened. `topics`: threads of groups are topics with ids that stay; a message without one is in
-    the first, `1`."""
+    the first, `1`. `comes_again`: what was not acknowledged does so for a day or longer, also after a
+    restart; else that is not sure."""
 
     reactions: bool
     buttons: bool
@@ -72,6 +73,7 @@ class Capabilities:
     command_prefix: str = "/"
     forms: bool = False
     topics: bool = False
+    comes_again: bool = True
 
 
 Receive = Callable[[InboundMessage], Awaitable[None]]

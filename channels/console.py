@@ -60,7 +60,9 @@ class ConsoleChannel:
     """
 
     name = "console"
-    capabilities = Capabilities(reactions=False, buttons=False, commands_in_threads=True)
+    capabilities = Capabilities(
+        reactions=False, buttons=False, commands_in_threads=True, comes_again=False
+    )
 
     def __init__(
         self,

@@ -172,8 +172,9 @@ class Router:
         """Each chat once; strangers are not told."""
         verdict = await self._access.verdict(message.address, message.sender)
         if verdict == "yes" and self._store_trouble.first_in(message):
-            why = "store_damaged" if damaged else "store_down"
-            await self._notices.answer(message, self._notices.say(message)(why))
+            say = self._notices.say(message)
+            why = "store_down" if say.capabilities.comes_again else "store_down_for_now"
+            await self._notices.answer(message, say("store_damaged" if damaged else why))
 
     async def _meet_stranger(
         self, message: InboundMessage, place: SessionPlace, verdict: Verdict

@@ -126,7 +126,7 @@ class Admission:
             return None
         if how == "tell_once" and not await self._first_time(reach, message):
             return None
-        return sentence(reach, policy, say, private=message.address.private)
+        return sentence(reach, policy, say, message.address)
 
     async def _first_time(self, reach: Reach, message: InboundMessage) -> bool:
         """Since it was reached: each person once for each time at which it opens. What goes

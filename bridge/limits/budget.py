@@ -62,6 +62,5 @@ class RunBudget:
             reach = everywhere(met.cost, met.cap, self._installation.zone)
         else:
             reach = reached(met.cap, met.used, datetime.now(UTC), zone_of(spender.policy))
-        private = spender.address.private
-        told = sentence(reach, spender.policy, self._say, private=private)
+        told = sentence(reach, spender.policy, self._say, spender.address)
         return LimitReached("reached", sentence=told)

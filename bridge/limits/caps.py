@@ -19,6 +19,7 @@ from bridge.limits.keys import (
 from bridge.limits.policies import zone_of
 from bridge.limits.policy import BUILT_IN, CEILINGS, Policy
 from bridge.texts import Say, Wording, wording
+from channels.base import Address
 from memory.clock import stamp
 from memory.costs.days import Cap, Day, Used, midnight, next_day, next_month
 from memory.inbox import Full, Window
@@ -144,7 +145,7 @@ def full(found: Full, day: Day, now: datetime, zone: tzinfo) -> Reach:
     return Reach(window.key, str(found.count), str(window.most), opens if window.most else None)
 
 
-def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
+def sentence(reach: Reach, policy: Policy, say: Say, at: Address) -> str:
     """Which limit, how much is used, when it opens again in the chat's time, who can raise it."""
     zone = zone_of(policy)
     if reach.installation:
@@ -165,11 +166,17 @@ def sentence(reach: Reach, policy: Policy, say: Say, *, private: bool) -> str:
         local = reach.opens.astimezone(zone)
         when = f"{local:%H:%M:%S}" if near else f"{local:%Y-%m-%d %H:%M}"
         opens = say("limit_opens", when=when, zone=zone)
-        if private and policy.origin(TIMEZONE) == BUILT_IN:
+        if at.private and policy.origin(TIMEZONE) == BUILT_IN:
             opens = f"{opens} {say('zone_unknown')}"
-    by_operator = private or reach.everywhere or policy.origin(key) == CEILINGS
-    who = say("limit_raised_by_operator" if by_operator else "limit_raised_by_admins")
-    return " ".join(filter(None, (text, opens, who)))
+    by_operator = at.private or reach.everywhere or policy.origin(key) == CEILINGS
+    who = "limit_raised_by_operator" if by_operator else _raised_by_admins(say, at)
+    return " ".join(filter(None, (text, opens, say(who))))
+
+
+def _raised_by_admins(say: Say, at: Address) -> str:
+    if at.thread is None or say.capabilities.commands_in_threads:
+        return "limit_raised_by_admins"
+    return "limit_raised_by_admins_in_threads"
 
 
 def _text_of(reach: Reach) -> str:

@@ -54,6 +54,7 @@ _CAPABILITIES: Final = Capabilities(
     commands_in_threads=False,
     command_prefix=f"{COMMAND} ",
     forms=True,
+    comes_again=False,
 )
 _WAITING = "eyes"
 _DONE_ALREADY: Final = frozenset({"already_reacted", "no_reaction"})

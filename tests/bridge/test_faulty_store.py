@@ -93,6 +93,17 @@ async def test_who_comes_behind_what_cannot_be_stored_is_told_once_and_nothing_i
         assert it.channel.finals[1:] == ["answer"]
 
 
+async def test_where_it_may_not_come_again_nobody_is_told_that_they_need_not_send_it_again(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path) as it:
+        it.channel.capabilities = replace(it.channel.capabilities, comes_again=False)
+        with pytest.raises(NotStored):
+            await it.bridge.receive(replace(it.channel.message("hi"), behind=True))
+        await it.until(lambda: it.channel.finals)
+        assert it.channel.finals[0].endswith("should no answer come, please send it again.")
+
+
 @fault
 async def test_a_command_that_cannot_be_stored_comes_again(tmp_path: Path, fault: Fault) -> None:
     async with bed(tmp_path) as it:

@@ -128,6 +128,26 @@ async def test_questions_per_person_per_minute(tmp_path: Path) -> None:
         assert await ask(it, person="bo") == "Three.", "it counts by person"
 
 
+@pytest.mark.parametrize(
+    ("thread", "in_threads", "told"),
+    [
+        ("17", False, "mention me with the word `limits`."),
+        ("17", True, "change that: /limits."),
+        (None, False, "change that: /limits."),
+    ],
+)
+async def test_a_limit_names_the_way_to_the_limits_that_works_where_it_is_told(
+    tmp_path: Path, thread: str | None, in_threads: bool, told: str
+) -> None:
+    write(tmp_path, "questions_per_person_per_day: 0")
+    async with bed(tmp_path) as it:
+        it.channel.capabilities = replace(it.channel.capabilities, commands_in_threads=in_threads)
+        message = it.channel.message("Hi?", chat=GROUP, private=False, thread=thread)
+        await it.bridge.receive(message)
+        await it.bridge.idle()
+        assert it.channel.finals[-1].endswith(told)
+
+
 async def test_questions_per_person_per_day(tmp_path: Path) -> None:
     write(tmp_path, "questions_per_person_per_day: 1")
     async with bed(tmp_path, ["One.", "Two."]) as it:

@@ -53,9 +53,10 @@ async def test_what_could_not_be_stored_comes_again(
     assert {(m.text, m.event) for m in inbox.messages} == {("hi", f"m:{sent.ts}")}
 
 
-async def test_what_cannot_be_stored_for_long_still_comes(
-    server: SlackServer, listening: Listening, inbox: Inbox
+async def test_what_cannot_be_stored_for_long_still_comes_and_is_not_promised_to(
+    server: SlackServer, channel: SlackChannel, listening: Listening, inbox: Inbox
 ) -> None:
+    assert not channel.capabilities.comes_again, "Slack tries three times, within six minutes"
     server.socket.ack_timeout_s = 0.02
     server.socket.max_retries = 20
     inbox.faults = [NotStored("the disk is full")] * 10
