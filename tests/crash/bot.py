@@ -51,7 +51,7 @@ from channels.slack.channel import SlackChannel
 from channels.slack.reply import ReplyTiming
 from channels.telegram import deliver, limiter, poll
 from channels.telegram import reply as telegram_reply
-from tests.crash.points import Points, install
+from tests.crash.points import Points, fill_disk, install
 
 LEDGER = "ledger.txt"  # in the data folder: one line for each effect of the tool
 
@@ -141,6 +141,7 @@ def _be_the_bot(order: Mapping[str, Any]) -> None:
     random.seed()
     points = Points(order["point"], order["nth"], order["arm_s"])
     install(points)
+    fill_disk(Path(order["data"]))
     for owner, name, value in HURRIED:
         patch.object(owner, name, value).start()
     if order["outage_s"] is not None:

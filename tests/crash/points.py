@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -32,6 +33,9 @@ from memory import database
 Operation = Callable[[sqlite3.Connection], Any]
 TRANSACTION = "_transaction"  # of the module `memory.database`: all that is written goes through it
 KILLED = "killed at the point "
+FULL = "disk-is-full"
+"""While a file of this name lies in the data folder, the database cannot grow."""
+_UNLIMITED = 1_073_741_823  # pages: SQLite's own most
 
 
 class Points:
@@ -74,6 +78,19 @@ def install(points: Points) -> None:
     )
     for owner, name, what in steps:
         _wrap(points, owner, name, functools.partial(_always, what))
+
+
+def fill_disk(data: Path) -> None:
+    """SQLite's own SQLITE_FULL for what does not fit into its pages, while `FULL` is there. For a
+    process of its own."""
+    transaction: Callable[..., list[Any]] = getattr(database, TRANSACTION)
+
+    def on_this_disk(connection: sqlite3.Connection, operations: Sequence[Operation]) -> list[Any]:
+        most = 1 if (data / FULL).exists() else _UNLIMITED  # 1: as many as there are
+        connection.execute(f"PRAGMA max_page_count = {most}").fetchall()
+        return transaction(connection, operations)
+
+    patch.object(database, TRANSACTION, on_this_disk).start()
 
 
 def _around_writes(points: Points) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 
 from memory.database import BUSY_TIMEOUT_MS
+from tests.crash.points import FULL
 from tests.crash.world import World
 from tests.servers.llm import HttpReply
 
@@ -115,6 +116,18 @@ async def _store_is_held(world: World, choice: int) -> None:
         other.execute("ROLLBACK")
 
 
+async def _disk_is_full(world: World, choice: int) -> None:
+    """Nothing that is new fits into the database for a while (in the bot of `tests.crash.bot`)."""
+    if not world.database.exists():
+        return
+    full = world.database.parent / FULL
+    full.touch()
+    try:
+        await asyncio.sleep((0.3, 2.0)[choice % 2])
+    finally:
+        full.unlink()
+
+
 TROUBLES: tuple[Callable[[World, int], Awaitable[None]], ...] = (
     _flood,
     _telegram_fails,
@@ -130,4 +143,5 @@ TROUBLES: tuple[Callable[[World, int], Awaitable[None]], ...] = (
     _model_cuts,
     _model_goes,
     _store_is_held,
+    _disk_is_full,
 )
