@@ -73,7 +73,8 @@ class Mending:
             case K.OUTPUT_CAP:
                 return await self._ask_for_less(refusal)
             case K.FORMAT:
-                if self._once(K.FORMAT) and await self._working.plainer(self._model.sizes):
+                if self._once(K.FORMAT):  # as it is where nothing can be plainer: it may be chance
+                    await self._working.plainer(self._model.sizes)
                     return True
                 return not gentle and await self._working.reset()
             case K.MEDIA:

@@ -87,6 +87,13 @@ def test_more_turns_than_allowed_drop_the_older_half() -> None:
     assert len(trimmed.working.turns) == 10
     assert trimmed.working.left == 11
     assert trimmed.dropped[0] == user_text("q0")
+    assert len(trim(conversation(19), wide, SIZES).working.turns) == 20, "as many as are allowed"
+
+
+def test_five_turns_are_not_few() -> None:
+    working = conversation(FEW_TURNS - 1, result="x" * 9_000)
+    trimmed = trim(working, replace(wide, tokens=size(working, SIZES) * 7 // 10), SIZES)
+    assert (trimmed.working.brief, len(trimmed.working.turns)) == (0, 3)
 
 
 def test_a_few_large_turns_become_question_and_answer_before_any_is_dropped() -> None:

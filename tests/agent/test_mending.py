@@ -112,10 +112,15 @@ async def test_what_one_provider_stated_says_nothing_of_the_model_to_fall_back_o
 async def test_a_form_that_is_refused_leaves_with_the_first_question_however_short(
     turns: int,
 ) -> None:
-    """What is refused is not its size, and a chat must not be dead until it has grown."""
+    """What is refused is not its size, and a chat must not be dead until it has grown. Only when it
+    is refused a second time: one refusal costs no conversation."""
     old = [m for n in range(turns) for m in (user_text(f"q{n}"), assistant_text(f"a{n}"))]
     refused = ProviderError("scripted", Refusal(K.FORMAT, 400))
-    fixture = Fixture([refused, "done"])
+    once = Fixture([refused, "done"])
+    assert await once.run([*old, user_text("now")]).execute() == "done"
+    assert once.keeper.bounds == []
+    assert "q0" in str(once.provider.requests[-1].messages)
+    fixture = Fixture([refused, refused, "done"])
     assert await fixture.run([*old, user_text("now")]).execute() == "done"
     assert [rung for rung, _ in fixture.keeper.bounds] == [Rung.RESET]
     assert [m.text for m in fixture.provider.requests[-1].messages if m.text.endswith("now")]
