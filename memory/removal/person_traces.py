@@ -283,12 +283,9 @@ class PersonTraces:
         gone = self._lines(scope, about)
         with locked(folder):
             for path in self._files(scope):
-                _rewrite(path, without_lines(path, about, gone))
-            for version in versions.versions(folder):
-                held = read(version.path)
-                kept = without_lines(folder / FACTS, about, gone)(held)
-                if kept != held:  # it is no step of a chain any more
-                    version.path.unlink()
+                if path.name != FACTS:
+                    _rewrite(path, without_lines(path, about, gone))
+            _rewrite_facts(folder, without_lines(folder / FACTS, about, gone))
         return True
 
 
@@ -326,11 +323,21 @@ def _groups(connection: sqlite3.Connection) -> list[ChatScope]:
     return [ChatScope(SHARED, *row) for row in rows]
 
 
-def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Raises `OSError` when somebody goes on changing the file."""
+def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> tuple[bytes, bytes]:
+    """What it held and holds. Raises `OSError` when somebody goes on changing the file."""
     for _ in range(TRIES):
         before = read(path)
         after = change(before)
         if after == before or replace(path, before, after):
-            return
+            return before, after
     raise OSError(f"{path.name} is being edited: nothing more is erased")
+
+
+def _rewrite_facts(folder: Path, change: Callable[[bytes], bytes]) -> None:
+    """The same of `MEMORY.md` and its earlier versions: what others have changed can be taken back
+    as before. A step that was about the person alone changes nothing any more, and goes."""
+    before, after = _rewrite(folder / FACTS, change)
+    versions.scrub(folder, before, after, change)
+    for version in versions.versions(folder):
+        if version.after == versions.digest(read(version.path)):
+            version.path.unlink()

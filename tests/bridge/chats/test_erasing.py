@@ -21,6 +21,7 @@ from memory.chats.reach import ChatPlace
 from memory.clock import stamp
 from memory.conversations import Boundary
 from memory.daily import DailyFiles
+from memory.markdown.facts import facts
 from memory.notes.flush import Entry
 from memory.retention import Keep, Retention
 from memory.scopes import scope_path
@@ -129,6 +130,22 @@ async def test_a_person_leaves_a_group_and_the_others_stay(tmp_path: Path) -> No
         assert {hit.name for hit in hits} >= {"MEMORY.md", None}
         assert await it.ask("and?", person="bo", **TEAM) == "Four."
         assert OTHERS in str(it.said())
+
+
+async def test_what_others_have_changed_can_be_taken_back_after_somebody_has_left(
+    tmp_path: Path,
+) -> None:
+    async with bed(tmp_path, []) as it:
+        await it.ask("/remember the office is in Ulm", person="bo", **TEAM)
+        await it.ask(f"/remember my locker is {MINE}", person="ana", **TEAM)
+        await it.ask("/remember the kitchen is blue", person="bo", **TEAM)
+        await it.bridge.eraser.person(await it.bridge.eraser.find("fake", "ana"), "ana")
+        assert bytes_with(tmp_path, MINE) == []
+        scope = chat_scope(Address("fake", "bot", "team", None, private=False)).scope
+        notebook = it.services.notebook
+        for left in (["the office is in Ulm"], []):  # the step between was hers alone
+            await notebook.files.undo(scope)
+            assert [fact.text for fact in facts(await notebook.files.load(scope))] == left
 
 
 async def test_erasing_gives_nobody_a_second_day(tmp_path: Path) -> None:
