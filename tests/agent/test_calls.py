@@ -76,7 +76,8 @@ async def test_what_no_repetition_helps_is_not_repeated(kind: RefusalKind) -> No
 
 
 def test_a_wait_that_is_longer_than_a_run_lasts_is_not_waited_for() -> None:
-    assert wait_s(Refusal(K.RATE_LIMIT, 429, retry_after_s=3600), 0, lambda: 0) is None
+    waits = [wait_s(Refusal(K.RATE_LIMIT, 429, retry_after_s=s), 0, lambda: 0) for s in (120, 121)]
+    assert waits == [120, None]
 
 
 async def test_a_wait_between_tries_ends_with_a_cancel() -> None:
@@ -377,6 +378,8 @@ async def test_a_mistake_of_ours_is_not_tried_again_with_less() -> None:
     [
         ("length", Usage(1_048_570, 0), (), True),  # whatever the window is that we know of
         ("length", Usage(99_000, 800), (ThinkingBlock("hm", "p/m"),), True),
+        ("length", Usage(95_000, 0), (ThinkingBlock("hm", "p/m"),), True),
+        ("length", Usage(93_000, 800), (ThinkingBlock("hm", "p/m"),), False),
         ("length", Usage(2_000, 800), (ThinkingBlock("hm", "p/m"),), False),
         ("length", None, (), False),
         ("window", None, (), True),

@@ -141,6 +141,22 @@ async def test_the_same_call_again_and_again_ends_with_advice() -> None:
     assert all("the same call" not in m.text for m in run.last_run_new_messages)
 
 
+async def test_a_seal_that_answers_a_hint_is_not_sent_again() -> None:
+    """It is bound to a text that is not sent again: the next step would be refused."""
+    steps: list[Step] = []
+    for i in range(5):
+        thought = ThinkingBlock("hm", "p/m", signature=f"seal {i}.")
+        call = calls((f"c{i}", "echo", {"say": "x"}))
+        steps.append(Message("assistant", (thought, *call.blocks)))
+    fixture = Fixture([*steps, "done"])
+    await fixture.run().execute()
+    requests = fixture.provider.requests
+    hinted = ["the same call" in request.messages[-1].text for request in requests[:-1]]
+    last = str(requests[-1].messages)
+    assert any(hinted)
+    assert [f"seal {i}." not in last for i in range(5)] == hinted
+
+
 async def test_an_empty_answer_is_asked_for_once_more_and_no_empty_row_is_stored() -> None:
     fixture = Fixture(["", "Here it is."])
     run = fixture.run()
