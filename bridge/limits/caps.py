@@ -149,8 +149,8 @@ def sentence(reach: Reach, policy: Policy, say: Say, at: Address) -> str:
     """Which limit, how much is used, when it opens again in the chat's time, who can raise it."""
     zone = zone_of(policy)
     if reach.installation:
-        at = reach.opens
-        opens = "" if at is None else f"{at.astimezone(zone):%Y-%m-%d %H:%M} ({zone})"
+        then = reach.opens
+        opens = "" if then is None else f"{then.astimezone(zone):%Y-%m-%d %H:%M} ({zone})"
         text = f"limit_{reach.key}"
         return say(text, used=reach.used, limit=reach.limit, held=reach.held, opens=opens)
     key = BY_NAME[reach.key]
