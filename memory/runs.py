@@ -334,10 +334,12 @@ def _visible(connection: sqlite3.Connection, scope: str, session: int) -> Visibl
 
 
 def _forget_again(connection: sqlite3.Connection, run: Settlement, now: str) -> None:
-    """What was forgotten while the run was under way goes from it too: what its tools brought, and the
-    run itself where it says it, other than the one that has it forgotten."""
+    """What was forgotten while the run was under way, or its question waited, goes from it too: what
+    its tools brought, and the run itself where it says it, other than the one that has it forgotten."""
     began = connection.execute(
-        "SELECT began_at FROM runs WHERE run_id = ?", (run.run_id,)
+        "SELECT MIN(began_at, COALESCE((SELECT MIN(received_at) FROM inbox"
+        " WHERE run_id = :run), began_at)) FROM runs WHERE run_id = :run",
+        {"run": run.run_id},
     ).fetchone()
     if began is None:
         return

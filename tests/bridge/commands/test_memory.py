@@ -480,6 +480,24 @@ async def test_an_answer_under_way_that_says_what_is_forgotten_leaves_the_conver
         assert "plover" not in str(it.provider.requests[-1])
 
 
+async def test_a_question_that_waited_meanwhile_and_says_it_is_asked_and_leaves_the_conversation(
+    tmp_path: Path,
+) -> None:
+    stall = asyncio.Event()
+    async with bed(tmp_path, ["One.", "Two.", "Hm."], stall=stall) as it:
+        await say(it, "/remember the secret word is plover")
+        await it.send("hello")
+        await it.until(lambda: it.provider.requests)
+        await it.send("the secret word is plover, is it?")
+        await it.send("/forget 1")
+        await it.until(lambda: "Forgotten" in str(it.channel.finals))
+        stall.set()
+        await it.bridge.idle()
+        assert "plover" in str(it.provider.requests[-1].messages), "their own word, to this run"
+        assert await it.ask("and now?") == "Hm."
+        assert "plover" not in str(it.provider.requests[-1])
+
+
 async def test_a_run_under_way_is_shown_no_more_of_what_is_forgotten(tmp_path: Path) -> None:
     stall = asyncio.Event()
     look = calls(("a", "current_time", {}), text="Let me see.")
