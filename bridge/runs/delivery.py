@@ -134,9 +134,12 @@ class ReplyLog:
         return self._reply is not None and self._reply.parts[number].state == "sending"
 
     async def _quietly(self, write: Awaitable[None]) -> bool:
-        """Whether it is stored."""
+        """Whether it is stored, or nothing ever will be: nobody goes on with a reply out of a database
+        that is set aside."""
         try:
             await write
+        except StoreDamaged as error:
+            log.warning("the way of reply %s is not stored: %s", self._key, error)
         except StoreError as error:
             log.warning("the way of reply %s is not stored: %s", self._key, error)
             return False

@@ -137,20 +137,26 @@ class Notices:
         return await self._mark(message, ()) == "taken"
 
     async def _mark(self, message: InboundMessage, pauses_s: Sequence[float]) -> Mark:
-        channel, place = self._channels[message.address.channel], _place_of(message)
+        place = _place_of(message)
         marking = self._marking[place] = _Marking()
         try:
-            await self._keep(message, marked=True)
-            mark = await channel.mark_waiting(message.address, message.message_id, True)
+            mark = await self._try_to_mark(message)
             for pause_s in pauses_s:
                 if mark != "later" or await marking.is_needless_within(pause_s):
                     break
-                mark = await channel.mark_waiting(message.address, message.message_id, True)
+                mark = await self._try_to_mark(message)
             return mark
         finally:
             if self._marking.get(place) is marking:
                 del self._marking[place]
             marking.ended.set()
+
+    async def _try_to_mark(self, message: InboundMessage) -> Mark:
+        """Only a mark that whoever starts after a crash knows of: nobody else would take it away."""
+        if not await self._keep(message, marked=True):
+            return "later"
+        channel = self._channels[message.address.channel]
+        return await channel.mark_waiting(message.address, message.message_id, True)
 
     async def waits_no_more(self, message: InboundMessage) -> None:
         """Take the reaction away; never before it is there. Where the platform does not take that now,
@@ -167,12 +173,14 @@ class Notices:
             await asyncio.sleep(pause_s)
         await self._keep(message, marked=False)
 
-    async def _keep(self, message: InboundMessage, *, marked: bool) -> None:
-        """For whoever starts after a crash. A mark that cannot be kept is a mark all the same."""
+    async def _keep(self, message: InboundMessage, *, marked: bool) -> bool:
+        """For whoever starts after a crash; whether that could be stored."""
         try:
             await self._inbox.mark(key_of(message), marked)
         except StoreError as error:
             log.warning("a mark of waiting is not stored: %s", error)
+            return False
+        return True
 
 
 def _reply(sentence: str, buttons: Sequence[Button], *, silent: bool) -> OutboundReply:

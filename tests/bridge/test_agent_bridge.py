@@ -22,7 +22,7 @@ from channels.base import Address, Attachment, Mark
 from channels.errors import ChannelUnavailable, NotStored
 from channels.testing import FakeChannel
 from memory.errors import StoreUnavailable
-from memory.inbox import InboxRow
+from memory.inbox import InboxKey, InboxRow
 from tests.bridge.bed import bed
 from tests.servers.pictures import cut_png, huge_png, jpeg, png
 
@@ -344,6 +344,33 @@ async def test_messages_of_one_sender_become_one_turn_and_wait_with_a_mark(tmp_p
         for message in waiting:
             assert (message.message_id, True) in it.channel.marks
             assert (message.message_id, False) in it.channel.marks
+
+
+async def test_a_mark_of_waiting_is_set_when_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that nobody else knows of stays after a crash (found by make crash, on a full disk)."""
+    stall, tries, marks = asyncio.Event(), list[str](), list[int]()
+    async with bed(tmp_path, ["one", "two"], stall=stall) as it:
+        mark = it.services.inbox.mark
+
+        async def on_a_full_disk(key: InboxKey, marked: bool) -> None:
+            tries.append(key.event)
+            marks.append(len(it.channel.marks))
+            if len(tries) < 3:
+                raise StoreUnavailable("the disk is full")
+            await mark(key, marked)
+
+        monkeypatch.setattr(notices, "MARK_AGAIN_S", (0.01,) * 9)
+        monkeypatch.setattr(it.services.inbox, "mark", on_a_full_disk)
+        await it.send("a")
+        await it.provider.streaming.wait()
+        await it.send("b")
+        await it.until(lambda: it.channel.marks)
+        assert marks[:3] == [0, 0, 0]
+        stall.set()
+        await it.until(lambda: len(it.channel.finals) == 2)
+        await it.bridge.idle()
 
 
 async def test_where_reactions_are_off_a_waiting_message_gets_a_line(tmp_path: Path) -> None:
