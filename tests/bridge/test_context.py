@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,9 @@ async def test_emergencies_are_rare(tmp_path: Path) -> None:
     async with bed(tmp_path, ["first " * 900, *run, "one", *run, "two"]) as it:
         await it.ask("remember the tides")
         assert await it.ask("a") == "one"
+        ago = (datetime.now(UTC) - timedelta(seconds=40)).isoformat()
+        aged = "UPDATE boundaries SET created_at = ?"
+        await it.database.write(lambda c: c.execute(aged, (ago,)))
         assert "I went on with your newest message only" in await it.ask("b"), "60 s between them"
         kinds = await it.database.read("SELECT kind FROM boundaries ORDER BY id")
         assert [row[0] for row in kinds] == ["emergency", "reset"], "those that a model has taken"
