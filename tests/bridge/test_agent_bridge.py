@@ -355,7 +355,7 @@ async def test_a_mark_of_waiting_is_set_when_it_is_stored(
         mark = it.services.inbox.mark
 
         async def on_a_full_disk(key: InboxKey, marked: bool) -> None:
-            tries.append(key.event)
+            tries.append(str(key))
             marks.append(len(it.channel.marks))
             if len(tries) < 3:
                 raise StoreUnavailable("the disk is full")
