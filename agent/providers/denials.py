@@ -117,9 +117,9 @@ NO_SERVER_WITH_TOOLS = any_of(r"""
     no endpoints found that support tool
 """)
 """OpenRouter's 404: the model is there, but nobody serves it with tools."""
+
 # A period's quota in the words for a lack of money: DashScope's documentation gives throttling as
-# the cause, Google names the metric, or
-# says no more than that a resource is exhausted.
+# the cause, Google names the metric, or says no more than that a resource is exhausted.
 QUOTA_OF_A_PERIOD = any_of(r"""
     throttling\.|(?<!free )allocated quota exceeded|aliyun|alibabacloud
     quota exceeded for (?:quota )?metric

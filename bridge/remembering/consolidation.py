@@ -37,9 +37,8 @@ from memory.whose.speakers import Speakers
 
 log = logging.getLogger(__name__)
 
-MOST_REFUSED = (
-    3  # nights in a row of which nothing comes for the same notes; then they are passed over
-)
+MOST_REFUSED = 3
+"""Nights in a row of which nothing comes for the same notes; then they are passed over."""
 LEAST_LOST = 1  # entries that may always go, however few there are
 
 

@@ -13,15 +13,13 @@ from memory.daily import DailyFiles
 from memory.database import Database
 from memory.notes.flush import Note, notes
 
-EDITED_WITHIN = timedelta(
-    days=31
-)  # a file of that age is looked at again: a hand may have edited it
+EDITED_WITHIN = timedelta(days=31)
+"""A file of that age is looked at again: a hand may have edited it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What of a day file is new since the last success. `ends`: where in the file each note's line
-    ends, in bytes."""
+    """A day file with something new since the last success: all its bytes, and the new notes."""
 
     day: date
     data: bytes

@@ -189,7 +189,7 @@ def test_an_entry_that_goes_on_with_a_known_one_takes_its_place(kind: str) -> No
     made = lines
     for number, text in ((1, "Ana likes tea in the morning"), (2, "Lives in Rome since May")):
         numbers = (number,) if kind == "correct" else ()
-        change = Change(kind, numbers, text, sources=(0,))  # type: ignore[arg-type]
+        change = Change(kind, numbers, text, sources=(0,))  # type: ignore[arg-type] # one of two literals
         made, applied = apply(made, [change], night(made, note(text)))
         assert (applied.count("merge"), applied.lost) == (1, 0)
     assert [entry.text for entry in facts(made)] == [
